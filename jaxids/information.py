@@ -1,0 +1,56 @@
+"""Information gain functions (Appendix D): (band, stream) → the gain of evaluating each action, [K].
+
+`f` counts what an observation says about the whole function, the others what it says about one action x':
+
+    I_t(x) = log(σ_t(x')² / σ_t(x'|x)²) = −log(1 − c²),   c² = k_t(x, x')² / (σ_t(x')² (ρ(x)² + σ_t(x)²)).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxids import draws, lanes
+from jaxids.confidence import Band
+
+Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]
+
+
+def f(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
+    """I^F: twice the mutual information of the observation and f."""
+    return jnp.log1p(band.var / band.rho**2)
+
+
+def ucb(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
+    """I^UCB: what the observation says about the UCB action."""
+    return about(band, band.ucb)
+
+
+def ts(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
+    """I^TS: what the observation says about the best action of one posterior draw."""
+    return about(band, lanes.first_max(band.sample(source)).index)
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """I^E: the mean of I^TS over several proposals."""
+
+    proposals: int = 10
+
+    def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
+        """The gain of every action."""
+        return sum(ts(band, draws.child(source, i + 1)) for i in range(self.proposals)) / self.proposals
+
+
+e = Averaged()
+
+
+def about(band: Band, target: Int[Array, "..."]) -> Float[Array, "K ..."]:
+    """What an observation of each action says about the target action."""
+    own = lanes.pick(band.var, target)
+    known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
+    cov = band.cov_with(target)
+    explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)) / (band.rho**2 + band.var))
+    below_one = 1 - jnp.finfo(explained.dtype).epsneg
+    return -jnp.log1p(-jnp.minimum(explained, below_one))

@@ -1,0 +1,103 @@
+"""The few array primitives that are fast with many trials on the trailing axes.
+
+Everywhere in jaxids the meaning of an array sits on its leading axes (`actions [d, K]`, `gap [K]`, `beta []`) and
+any axes that follow are *lanes*: independent trials, carried along by broadcasting. The functions here are those
+that NumPy's own spelling of would run as scalar code on a CPU (an argmin, a contraction over three features), and
+the compensated sum that lets single precision hold an estimate over millions of steps.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+UNROLL = 32  # rows compared in one unrolled chain, features contracted in one sum
+
+shared = lax.optimization_barrier
+"""Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
+
+
+class Best(NamedTuple):
+    """The extreme entry of an array along its leading axis: where it is, and its value."""
+
+    index: Int[Array, "..."]
+    value: Float[Array, "..."]
+
+
+def first_min(values: Float[Array, "K ..."]) -> Best:
+    """The smallest entry along the leading axis; the lowest index wins a tie."""
+    rows = values.shape[0]
+    if rows <= UNROLL:
+        return _chain(values)
+    groups = -(-rows // UNROLL)
+    padding = [(0, groups * UNROLL - rows, 0)] + [(0, 0, 0)] * (values.ndim - 1)
+    padded = lax.pad(values, jnp.asarray(jnp.inf, values.dtype), padding)
+    within = _chain(jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
+    group, value = first_min(shared(within.value))
+    return Best(group * UNROLL + pick(within.index, group), value)
+
+
+def first_max(values: Float[Array, "K ..."]) -> Best:
+    """The largest entry along the leading axis; the lowest index wins a tie."""
+    index, value = first_min(-values)
+    return Best(index, -value)
+
+
+def _chain(values: Float[Array, "K ..."]) -> Best:
+    index, best = jnp.zeros(values.shape[1:], jnp.int32), values[0]
+    for row in range(1, values.shape[0]):
+        smaller = values[row] < best
+        index = jnp.where(smaller, row, index)
+        best = jnp.where(smaller, values[row], best)
+    return Best(index, best)
+
+
+def pick(values: Array, index: Int[Array, "..."]) -> Array:
+    """Entry `index` along the last axis before the lanes: […, K, lanes] and [lanes] give […, lanes]."""
+    axis = values.ndim - index.ndim - 1
+    index = index.reshape((1,) * (axis + 1) + index.shape)
+    return jnp.take_along_axis(values, index, axis=axis, mode="promise_in_bounds").squeeze(axis)
+
+
+def dot(left: Array, right: Array) -> Array:
+    """Σᵢ left[i] · right[i] over the leading axis, trailing axes broadcast."""
+    total = left[0] * right[0]
+    for i in range(1, left.shape[0]):
+        total = total + left[i] * right[i]
+    return total
+
+
+def matvec(matrix: Float[Array, "n m ..."], vector: Array) -> Array:
+    """Σⱼ matrix[i, j] · vector[j]: [n, m, lanes] and [m, lanes] give [n, lanes]."""
+    return jnp.stack([dot(matrix[i], vector) for i in range(matrix.shape[0])])
+
+
+def transpose(matrix: Float[Array, "n m ..."]) -> Float[Array, "m n ..."]:
+    """The matrix with its two leading axes exchanged."""
+    return jnp.swapaxes(matrix, 0, 1)
+
+
+def outer(left: Float[Array, "n ..."], right: Float[Array, "m ..."]) -> Float[Array, "n m ..."]:
+    """left[i] · right[j]."""
+    rows = [jnp.stack([left[i] * right[j] for j in range(right.shape[0])]) for i in range(left.shape[0])]
+    return jnp.stack(rows)
+
+
+class Sum(NamedTuple):
+    """A running sum and the low part that rounding took from it (Kahan): float32 that does not drift."""
+
+    value: Array
+    low: Array
+
+
+def add(total: Sum, term: Array) -> Sum:
+    """The sum with one term more."""
+    term = term + total.low
+    value = total.value + term
+    return Sum(value, term - (value - total.value))
+
+
+def sum_from(value: Array) -> Sum:
+    """A sum that starts at a value."""
+    return Sum(value, jnp.zeros_like(value))

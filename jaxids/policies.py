@@ -1,0 +1,132 @@
+"""Policies: what to play, given the confidence band of a belief.
+
+A policy is a rule, `(band, stream) → Choice`, with the numbers of its estimator: δ, λ and the norm bound. Numbers are
+leaves of the pytree, rules are its structure, so that a sweep over numbers compiles once. `PAPER` names the thirteen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxids import checks, draws, information, lanes, ratio
+from jaxids.confidence import Band
+
+
+class Choice(NamedTuple):
+    """The action played and, from IDS, how it came about."""
+
+    action: Int[Array, "..."]
+    mix: ratio.Mix | None = None
+    gap: Float[Array, "K ..."] | None = None
+    gain: Float[Array, "K ..."] | None = None
+
+
+Rule = Callable[[Band, draws.Stream], Choice]
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("delta", "lam", "norm_bound"),
+    meta_fields=("rule", "weighted"),
+)
+@dataclass(frozen=True)
+class Policy:
+    """A rule and its estimator: weighted by each action's ρ, or by one bound R for all."""
+
+    rule: Rule
+    weighted: bool = True
+    delta: float = 0.01
+    lam: float = 1.0
+    norm_bound: float = 1.0
+
+
+def check(policy: Policy) -> Policy:
+    """The policy itself, or a ValueError that names what is wrong with its numbers."""
+    checks.within("delta", policy.delta, 0, 1)
+    checks.positive("lam", policy.lam)
+    checks.not_negative("norm_bound", policy.norm_bound)
+    return policy
+
+
+def optimistic(band: Band, source: draws.Stream) -> Choice:
+    """Play the largest upper confidence bound."""
+    return Choice(band.ucb)
+
+
+@dataclass(frozen=True)
+class Thompson:
+    """Play the best action of one posterior draw, its spread times β_t if `inflated`."""
+
+    inflated: bool = False
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        return Choice(lanes.first_max(band.sample(source, band.beta if self.inflated else 1.0)).index)
+
+
+def surrogate(band: Band) -> Float[Array, "K ..."]:
+    """Δ_t⁺: the paper's gap."""
+    return band.gap
+
+
+@dataclass(frozen=True)
+class Directed:
+    """Play from the distribution that minimises the regret-information ratio."""
+
+    information: information.Information
+    solver: Callable[[Array, Array], ratio.Mix] = ratio.exact
+    gap: Callable[[Band], Array] = surrogate
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        gap, gain = lanes.shared((self.gap(band), self.information(band, draws.child(source, 1))))
+        mix = self.solver(gap, _floored(gain))
+        second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
+        return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
+
+
+def _floored(gain: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
+    """Where no action tells anything, the least gap decides, not the lowest index."""
+    return jnp.maximum(gain, jnp.sqrt(jnp.finfo(gain.dtype).tiny))
+
+
+def ucb(weighted: bool = True, **numbers: float) -> Policy:
+    """W-UCB, or UCB if not `weighted`; numbers are `delta`, `lam` and `norm_bound`."""
+    return check(Policy(optimistic, weighted, **numbers))
+
+
+def ts(weighted: bool = True, inflated: bool = False, **numbers: float) -> Policy:
+    """W-TS; TS if not `weighted`; FW-TS if `inflated`."""
+    return check(Policy(Thompson(inflated), weighted, **numbers))
+
+
+def ids(
+    gain: information.Information,
+    *,
+    deterministic: bool = False,
+    solver: Callable[[Array, Array], ratio.Mix] | None = None,
+    gap: Callable[[Band], Array] = surrogate,
+    **numbers: float,
+) -> Policy:
+    """IDS with an information function; DIDS if `deterministic`."""
+    if deterministic and solver is not None:
+        raise ValueError("solver: got one together with deterministic=True, which is ratio.single")
+    solver = ratio.single if deterministic else solver or ratio.exact
+    return check(Policy(Directed(gain, solver, gap), True, **numbers))
+
+
+PAPER: dict[str, Policy] = {
+    "UCB": ucb(weighted=False),
+    "W-UCB": ucb(),
+    "TS": ts(weighted=False),
+    "W-TS": ts(),
+    "FW-TS": ts(inflated=True),
+}
+for _name, _gain in dict(F=information.f, UCB=information.ucb, TS=information.ts, E=information.e).items():
+    PAPER[f"IDS-{_name}"] = ids(_gain)
+    PAPER[f"DIDS-{_name}"] = ids(_gain, deterministic=True)
