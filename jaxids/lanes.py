@@ -34,7 +34,7 @@ def first_min(values: Float[Array, "K ..."]) -> Best:
     padding = [(0, groups * UNROLL - rows, 0)] + [(0, 0, 0)] * (values.ndim - 1)
     padded = lax.pad(values, jnp.asarray(jnp.inf, values.dtype), padding)
     within = _chain(jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
-    group, value = first_min(shared(within.value))
+    group, value = first_min(within.value)
     return Best(group * UNROLL + pick(within.index, group), value)
 
 
@@ -50,7 +50,7 @@ def _chain(values: Float[Array, "K ..."]) -> Best:
         smaller = values[row] < best
         index = jnp.where(smaller, row, index)
         best = jnp.where(smaller, values[row], best)
-    return Best(index, best)
+    return shared(Best(index, best))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

@@ -78,7 +78,7 @@ def play(
     return after, Step(choice, reward, instance, state)
 
 
-@partial(jax.jit, static_argnames=("width", "record"))
+@partial(jax.jit, static_argnames=("width", "record"), compiler_options={"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"})
 def _run_tile(
     problem: Problem,
     policy: policies.Policy,

@@ -65,14 +65,14 @@ def var(state: State) -> Float[Array, "K ..."]:
 def cov_with(state: State, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
     """xᵀ V⁻¹ x_action of every action x."""
     b = lanes.matvec(lanes.transpose(state.root.value), lanes.pick(state.actions, action))
-    return lanes.dot(lanes.matvec(state.root.value, b), state.actions)
+    return lanes.dot(lanes.shared(lanes.matvec(state.root.value, b)), state.actions)
 
 
 def sample(state: State, source: draws.Stream, scale: Float[Array, "..."] | float = 1.0) -> Float[Array, "K ..."]:
     """Every action's mean under one draw θ̃ = θ̂ + scale · M η, η standard normal."""
     eta = draws.normal(source, state.theta.value.shape[0])
     theta = state.theta.value + scale * lanes.matvec(state.root.value, eta)
-    return lanes.dot(theta, state.actions)
+    return lanes.dot(lanes.shared(theta), state.actions)
 
 
 def log_det(state: State) -> Float[Array, "..."]:
