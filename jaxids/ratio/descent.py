@@ -1,0 +1,52 @@
+"""The minimum of Ψ by gradient descent on the simplex, for reference and for information a closed form cannot take.
+
+With ν the shares of the regret, ν_k ∝ μ_k Δ_k, the ratio is a product, Ψ = 1 / (Σ ν_k/Δ_k · Σ ν_k g_k/Δ_k), so
+−log Ψ is a sum of two concave functions of ν that do not care about scale. Adam descends on the logits of ν.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from jaxids import lanes
+from jaxids.ratio.mixes import Mix, Vector, mix, value_of_pair
+
+
+def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Vector:
+    """A distribution on the actions that nearly minimises Ψ."""
+    tiny = jnp.finfo(gap.dtype).tiny
+    log_gap, log_gain = jnp.log(jnp.maximum(gap, tiny)), jnp.log(jnp.maximum(gain, tiny))
+
+    def log_psi(logits: Vector) -> Float[Array, ""]:
+        log_share = jax.nn.log_softmax(logits, axis=0)
+        terms = log_share - log_gap, log_share - log_gap + log_gain
+        return -sum(jnp.sum(jax.nn.logsumexp(term, axis=0)) for term in terms)
+
+    optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps), eps=1e-12)
+
+    def step(_: int, carry: tuple[Vector, optax.OptState]) -> tuple[Vector, optax.OptState]:
+        logits, state = carry
+        updates, state = optimizer.update(jax.grad(log_psi)(logits), state)
+        return optax.apply_updates(logits, updates), state
+
+    # start where each of the two sums is largest, so that no good action begins out of reach
+    logits = jnp.logaddexp(jax.nn.log_softmax(-log_gap, axis=0), jax.nn.log_softmax(log_gain - log_gap, axis=0))
+    logits, _ = lax.fori_loop(0, steps, step, (logits, optimizer.init(logits)))
+    return jax.nn.softmax(logits - log_gap, axis=0)
+
+
+def descent(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Mix:
+    """Descend, then round to two actions: the one with the largest share of the regret, and its best partner."""
+    fixed = tuple(map(lax.stop_gradient, (gap, gain)))
+    share = simplex(*fixed, steps=steps, rate=rate) * fixed[0]
+    first = lanes.first_max(jnp.where(jnp.any(share > 0, axis=0), share, -fixed[0])).index
+    second = _partner(*fixed, first)
+    first = _partner(*fixed, second)
+    return mix(gap, gain, jnp.minimum(first, second), jnp.maximum(first, second))
+
+
+def _partner(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Int[Array, "..."]:
+    own = lanes.pick(gap, action), lanes.pick(gain, action)
+    return lanes.first_min(jnp.minimum(value_of_pair(*own, gap, gain), value_of_pair(gap, gain, *own))).index

@@ -1,0 +1,94 @@
+"""The exact minimum of Ψ in a few passes over the actions, by the dual max_t min_k 2tΔ_k − t²g_k.
+
+φ(t) = min_k 2tΔ_k − t²g_k is concave, so two parabolas bracket its maximum: one that still rises at t and one that
+already falls. The pair's mix has the gap D and the gain D/t; action k lies below it where Δ_k / (D + t g_k) < ½, a
+quotient of positive numbers that rounding cannot turn. Each pass finds the least of these, which replaces the parabola
+of its own side, and moves t to the maximum of the new pair: their crossing, or the apex of one. Where no action lies
+below, the pair is the answer. Passes are O(K); there are as many as the slowest lane needs, seldom more than four.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int
+
+from jaxids import lanes
+from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient
+
+UNROLLED = 2  # passes written out, which is cheaper than going round the loop
+MOST = 64  # passes, should rounding keep two parabolas from settling
+
+
+class Vertex(NamedTuple):
+    """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
+
+    index: Int[Array, "..."]
+    gap: Scalar
+    gain: Scalar
+
+
+class Bracket(NamedTuple):
+    """The rising and the falling parabola, t and the gap D at their maximum, and the ends t must lie between."""
+
+    rising: Vertex
+    falling: Vertex
+    t: Scalar
+    gap: Scalar
+    low: Scalar
+    high: Scalar
+    open: Bool[Array, "..."]
+
+
+def exact(gap: Vector, gain: Vector) -> Mix:
+    """The mix of two actions that minimises Ψ over all distributions."""
+    fixed = tuple(map(lax.stop_gradient, (gap, gain)))
+    best = lanes.first_min(quotient(*fixed))
+    start = lanes.shared(_vertex(*fixed, best.index))
+    low, high = jnp.zeros_like(best.value), jnp.full_like(best.value, jnp.inf)
+    bracket = Bracket(start, start, _apex(start), start.gap, low, high, (best.value > 0) & jnp.isfinite(best.value))
+    for _ in range(UNROLLED):
+        bracket = lanes.shared(_narrow(bracket, *fixed))
+    bracket, _ = lax.while_loop(
+        lambda state: jnp.any(state[0].open) & (state[1] < MOST),
+        lambda state: (_narrow(state[0], *fixed), state[1] + 1),
+        (bracket, UNROLLED),
+    )
+    ends = bracket.rising.index, bracket.falling.index
+    return mix(gap, gain, jnp.minimum(*ends), jnp.maximum(*ends))
+
+
+def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
+    rising, falling, t, mixed, low, high, still = bracket
+    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
+    found = lanes.shared(_vertex(gap, gain, least.index))
+    below = still & (least.value < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
+    right = found.gap > t * found.gain
+    low, high = jnp.where(below & right, t, low), jnp.where(below & ~right, t, high)
+    rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
+    t, mixed = _maximum(rising, falling)
+    return Bracket(rising, falling, t, mixed, low, high, below & (low < t) & (t < high))
+
+
+def _maximum(rising: Vertex, falling: Vertex) -> tuple[Scalar, Scalar]:
+    """Where the lower of two parabolas is largest, and the gap of the mix that attains it."""
+    more = falling.gain - rising.gain
+    crossing = 2 * (falling.gap - rising.gap) / jnp.where(more > 0, more, 1)
+    crossing = jnp.where(more > 0, crossing, jnp.inf)
+    first, last = _apex(falling), _apex(rising)
+    between = 2 * rising.gap - crossing * rising.gain
+    mixed = jnp.where(crossing <= first, falling.gap, jnp.where(crossing >= last, rising.gap, between))
+    return jnp.clip(crossing, first, last), mixed
+
+
+def _vertex(gap: Vector, gain: Vector, index: Int[Array, "..."]) -> Vertex:
+    return Vertex(index, lanes.pick(gap, index), lanes.pick(gain, index))
+
+
+def _apex(vertex: Vertex) -> Scalar:
+    return jnp.where(vertex.gain > 0, vertex.gap / jnp.where(vertex.gain > 0, vertex.gain, 1), jnp.inf)
+
+
+def _where(condition: Bool[Array, "..."], new: Vertex, old: Vertex) -> Vertex:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
