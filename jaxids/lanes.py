@@ -61,27 +61,16 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 
 
 def dot(left: Array, right: Array) -> Array:
-    """Σᵢ left[i] · right[i] over the leading axis, trailing axes broadcast."""
+    """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: a chain of multiply-adds, not a matrix product."""
     total = left[0] * right[0]
     for i in range(1, left.shape[0]):
         total = total + left[i] * right[i]
     return total
 
 
-def matvec(matrix: Float[Array, "n m ..."], vector: Array) -> Array:
-    """Σⱼ matrix[i, j] · vector[j]: [n, m, lanes] and [m, lanes] give [n, lanes]."""
-    return jnp.stack([dot(matrix[i], vector) for i in range(matrix.shape[0])])
-
-
-def transpose(matrix: Float[Array, "n m ..."]) -> Float[Array, "m n ..."]:
-    """The matrix with its two leading axes exchanged."""
-    return jnp.swapaxes(matrix, 0, 1)
-
-
-def outer(left: Float[Array, "n ..."], right: Float[Array, "m ..."]) -> Float[Array, "n m ..."]:
-    """left[i] · right[j]."""
-    rows = [jnp.stack([left[i] * right[j] for j in range(right.shape[0])]) for i in range(left.shape[0])]
-    return jnp.stack(rows)
+def matvec(matrix: Float[Array, "n m ..."], vector: Float[Array, "m ..."]) -> Float[Array, "n ..."]:
+    """Σⱼ matrix[i, j] · vector[j]."""
+    return shared(dot(jnp.swapaxes(matrix, 0, 1), vector[:, None]))
 
 
 class Sum(NamedTuple):

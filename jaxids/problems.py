@@ -40,10 +40,6 @@ class Problem(Protocol):
         """The instance of one trial."""
         ...
 
-    def num_actions(self) -> int:
-        """K, without drawing."""
-        ...
-
     def check(self) -> None:
         """Raise a ValueError that names an argument out of its range."""
         ...
@@ -77,10 +73,6 @@ class Fixed:
     def draw(self, key: Key[Array, ""]) -> Instance:
         """The instance, whatever the key."""
         return self.instance
-
-    def num_actions(self) -> int:
-        """K."""
-        return self.instance.rho.shape[-1]
 
     def check(self) -> None:
         """Noise bounds are positive, and one bound covers them."""
@@ -131,10 +123,6 @@ class UnitBall:
         rho = low + (high - low) * jax.random.uniform(of_rho, (self.actions,))
         return Instance(features, jnp.asarray(self.theta) @ features, rho, high.astype(rho.dtype))
 
-    def num_actions(self) -> int:
-        """K."""
-        return self.actions
-
     def check(self) -> None:
         """The range of noise bounds is positive and in order."""
         checks.positive("rho", self.rho)
@@ -179,10 +167,6 @@ class LowHigh:
         features = jnp.concatenate([one.features, one.features], axis=-1)
         return Instance(features, jnp.concatenate([one.mean, one.mean]), rho, jnp.asarray(self.high, rho.dtype))
 
-    def num_actions(self) -> int:
-        """Twice that of the base."""
-        return 2 * self.base.num_actions()
-
     def check(self) -> None:
         """Both noise bounds are positive and in order."""
         self.base.check()
@@ -219,10 +203,6 @@ class Probes:
         rho = jnp.concatenate([one.rho, jnp.full(len(theta), self.rho, one.rho.dtype)])
         mean = jnp.concatenate([one.mean, theta @ basis])
         return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, one.rho_bound)
-
-    def num_actions(self) -> int:
-        """d more than the base."""
-        return self.base.num_actions() + len(self.base.theta)
 
     def check(self) -> None:
         """A positive noise bound and a scale that keeps the probes from being optimal."""

@@ -24,6 +24,7 @@ from jaxids.confidence import Band
 from jaxids.problems import Instance, Problem
 
 POINTS = 200  # steps recorded when the caller names none
+CACHE = 32768  # numbers in the states of one tile
 
 
 class Step(NamedTuple):
@@ -115,11 +116,12 @@ def _run_tile(
 
 
 def tile_width(problem: Problem) -> int:
-    """How many trials a tile holds: as many as keep its arrays in cache on a CPU, many more on an accelerator."""
+    """How many trials a tile holds: as many as keep its state in cache on a CPU, many more on an accelerator."""
     if jax.default_backend() != "cpu":
         return 16384
-    fits = 2 ** int(np.log2(max(8192 // problem.num_actions(), 1)))
-    return int(np.clip(fits, 16, 256))
+    state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
+    numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
+    return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 16, 256))
 
 
 def tiles(

@@ -40,13 +40,12 @@ def init(actions: Float[Array, "d K ..."], lam: Float[Array, ""] | float) -> Sta
 
 def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]) -> State:
     """The estimate after one reward of one action whose noise has the bound ρ² (Sherman–Morrison on the root)."""
-    x = lanes.pick(state.actions, action)
-    b = lanes.matvec(lanes.transpose(state.root.value), x)
-    w = lanes.matvec(state.root.value, b)
+    x = lanes.shared(lanes.pick(state.actions, action))
+    b, w = _project(state, x)
     sigma2 = lanes.dot(b, b)
-    total = rho2 + sigma2
+    total = lanes.shared(rho2 + sigma2)
     theta = lanes.add(state.theta, w * ((reward - lanes.dot(x, state.theta.value)) / total))
-    root = lanes.add(state.root, lanes.outer(w / -(total + jnp.sqrt(rho2 * total)), b))
+    root = lanes.add(state.root, (w / -(total + jnp.sqrt(rho2 * total)))[:, None] * b[None])
     log_det = lanes.add(state.log_det, jnp.log1p(sigma2 / rho2))
     return State(state.actions, theta, root, log_det)
 
@@ -58,14 +57,20 @@ def mean(state: State) -> Float[Array, "K ..."]:
 
 def var(state: State) -> Float[Array, "K ..."]:
     """σ_t(x)² = xᵀ V⁻¹ x = |Mᵀx|² of every action."""
-    b = lanes.matvec(lanes.transpose(state.root.value), state.actions)
+    b = lanes.dot(state.root.value[:, :, None], state.actions[:, None])
     return lanes.dot(b, b)
 
 
 def cov_with(state: State, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
     """xᵀ V⁻¹ x_action of every action x."""
-    b = lanes.matvec(lanes.transpose(state.root.value), lanes.pick(state.actions, action))
-    return lanes.dot(lanes.shared(lanes.matvec(state.root.value, b)), state.actions)
+    _, w = _project(state, lanes.pick(state.actions, action))
+    return lanes.dot(w, state.actions)
+
+
+def _project(state: State, x: Float[Array, "d ..."]) -> tuple[Float[Array, "d ..."], Float[Array, "d ..."]]:
+    """b = Mᵀx and w = M b = V⁻¹x."""
+    b = lanes.matvec(jnp.swapaxes(state.root.value, 0, 1), x)
+    return b, lanes.matvec(state.root.value, b)
 
 
 def sample(state: State, source: draws.Stream, scale: Float[Array, "..."] | float = 1.0) -> Float[Array, "K ..."]:

@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxids import lanes
-from jaxids.ratio.mixes import Mix, Vector, mix, value_of_pair
+from jaxids.ratio.mixes import Mix, Vector, edge, mix, quotient
 
 
 def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Vector:
@@ -49,4 +49,5 @@ def descent(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
 
 def _partner(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Int[Array, "..."]:
     own = lanes.pick(gap, action), lanes.pick(gain, action)
-    return lanes.first_min(jnp.minimum(value_of_pair(*own, gap, gain), value_of_pair(gap, gain, *own))).index
+    together = jnp.minimum(edge(*own, gap, gain), edge(gap, gain, *own))
+    return lanes.first_min(jnp.minimum(together, quotient(gap, gain))).index

@@ -73,10 +73,16 @@ def mix(gap: Vector, gain: Vector, first: Int[Array, "..."], second: Int[Array, 
     return Mix(first, second, weight, quotient(blend(weight, gap0, gap1), blend(weight, gain0, gain1)))
 
 
-def value_of_pair(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
-    """Ψ of the best mix of two actions, if the first has less gain; else of one of them alone."""
-    weight = best_weight(gap0, gain0, gap1, gain1)
-    return quotient(blend(weight, gap0, gap1), blend(weight, gain0, gain1))
+def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
+    """Ψ of the best mix of two actions where it needs both, +∞ where one of them alone is as good.
+
+    On the line of slope s = (Δ₁−Δ₀)/(g₁−g₀) through the two points, the minimum is 4s(Δ₀ − s g₀); it lies between
+    them where Δ₀ > 2s g₀ and Δ₁ < 2s g₁. The first must be the action of less gain, else the value is +∞ too.
+    """
+    rise, more = gap1 - gap0, gain1 - gain0
+    slope = rise / jnp.where(more > 0, more, 1)
+    inside = (rise > 0) & (more > 0) & (gap0 > 2 * slope * gain0) & (gap1 < 2 * slope * gain1)
+    return jnp.where(inside, 4 * slope * (gap0 - slope * gain0), jnp.inf)
 
 
 def single(gap: Vector, gain: Vector) -> Mix:
@@ -91,13 +97,14 @@ def pairs(gap: Vector, gain: Vector) -> Mix:
 
     def try_first(best: lanes.Best, row: tuple[Int[Array, ""], Scalar, Scalar]) -> tuple[lanes.Best, None]:
         first, gap0, gain0 = row
-        values = jax.vmap(value_of_pair, (None, None, 0, 0))(gap0, gain0, fixed_gap, fixed_gain)
+        values = lanes.shared(jax.vmap(edge, (None, None, 0, 0))(gap0, gain0, fixed_gap, fixed_gain))
         better = values < best.value
         return lanes.Best(jnp.where(better, first, best.index), jnp.where(better, values, best.value)), None
 
-    worst = lanes.Best(jnp.zeros(gap.shape, jnp.int32), jnp.full_like(gap, jnp.inf))
-    rows = (jnp.arange(gap.shape[0], dtype=jnp.int32), fixed_gap, fixed_gain)
-    best_first, _ = lax.scan(try_first, worst, rows)
+    rows = jnp.arange(gap.shape[0], dtype=jnp.int32)
+    alone = jnp.broadcast_to(rows.reshape(-1, *(1 for _ in gap.shape[1:])), gap.shape)
+    best_first = lanes.Best(alone, quotient(fixed_gap, fixed_gain))
+    best_first, _ = lax.scan(try_first, best_first, (rows, fixed_gap, fixed_gain))
     second = lanes.first_min(best_first.value).index
     first = lanes.pick(best_first.index, second)
     return mix(gap, gain, jnp.minimum(first, second), jnp.maximum(first, second))
