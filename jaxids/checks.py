@@ -4,11 +4,12 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def concrete(value: Any) -> bool:
     """Whether a value can be looked at; a traced one cannot."""
-    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
 def number(name: str, value: Any, takes: str) -> np.ndarray:

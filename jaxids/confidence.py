@@ -60,7 +60,7 @@ class Band:
     @cached_property
     def ucb(self) -> Int[Array, "..."]:
         """The UCB action."""
-        return self.top.index
+        return self.top.arg
 
     @cached_property
     def gap(self) -> Float[Array, "K ..."]:

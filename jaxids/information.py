@@ -5,6 +5,7 @@
     I_t(x) = log(σ_t(x')² / σ_t(x'|x)²) = −log(1 − c²),   c² = k_t(x, x')² / (σ_t(x')² (ρ(x)² + σ_t(x)²)).
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ def ucb(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
 
 def ts(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
     """I^TS: what the observation says about the best action of one posterior draw."""
-    return about(band, lanes.first_max(band.sample(source)).index)
+    return about(band, lanes.first_max(band.sample(source)).arg)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        return sum(ts(band, draws.child(source, i + 1)) for i in range(self.proposals)) / self.proposals
+        gains = [ts(band, draws.child(source, i + 1)) for i in range(self.proposals)]
+        return functools.reduce(jnp.add, gains) / self.proposals
 
 
 e = Averaged()

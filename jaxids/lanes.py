@@ -21,7 +21,7 @@ shared = lax.optimization_barrier
 class Best(NamedTuple):
     """The extreme entry of an array along its leading axis: where it is, and its value."""
 
-    index: Int[Array, "..."]
+    arg: Int[Array, "..."]
     value: Float[Array, "..."]
 
 
@@ -35,7 +35,7 @@ def first_min(values: Float[Array, "K ..."]) -> Best:
     padded = lax.pad(values, jnp.asarray(jnp.inf, values.dtype), padding)
     within = _chain(jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
     group, value = first_min(within.value)
-    return Best(group * UNROLL + pick(within.index, group), value)
+    return Best(group * UNROLL + pick(within.arg, group), value)
 
 
 def first_max(values: Float[Array, "K ..."]) -> Best:

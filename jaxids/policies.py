@@ -66,7 +66,7 @@ class Thompson:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        return Choice(lanes.first_max(band.sample(source, band.beta if self.inflated else 1.0)).index)
+        return Choice(lanes.first_max(band.sample(source, band.beta if self.inflated else 1.0)).arg)
 
 
 def surrogate(band: Band) -> Float[Array, "K ..."]:
@@ -127,6 +127,6 @@ PAPER: dict[str, Policy] = {
     "W-TS": ts(),
     "FW-TS": ts(inflated=True),
 }
-for _name, _gain in dict(F=information.f, UCB=information.ucb, TS=information.ts, E=information.e).items():
+for _name, _gain in {"F": information.f, "UCB": information.ucb, "TS": information.ts, "E": information.e}.items():
     PAPER[f"IDS-{_name}"] = ids(_gain)
     PAPER[f"DIDS-{_name}"] = ids(_gain, deterministic=True)

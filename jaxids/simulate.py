@@ -1,51 +1,18 @@
-"""The simulator: one compiled loop over steps with many trials on the lanes of its arrays.
+"""The simulator: many independent trials of one policy on one problem, and their regret."""
 
-Trials run in tiles of a fixed number of lanes, the last one padded, so that a trial's arithmetic, and with it every
-bit of its result, is the same whichever trials run beside it. Trial i draws everything from `fold_in(key, i)`, with
-separate streams for its instance, its noise and its policy: two policies on one key meet the same bandits and the
-same noise. Tiles run on threads, as many as there are cores, or on every GPU there is.
-"""
-
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Key
 
-from jaxids import checks, draws, lanes, policies
-from jaxids.confidence import Band
-from jaxids.problems import Instance, Problem
+from jaxids import checks, policies
+from jaxids.problems import Problem
+from jaxids.tiles import Record, tiles
 
 POINTS = 200  # steps recorded when the caller names none
-CACHE = 32768  # numbers in the states of one tile
-
-
-class Step(NamedTuple):
-    """What a `record` hook sees of one step, with lanes on the last axis."""
-
-    choice: policies.Choice
-    reward: Float[Array, "..."]
-    instance: Instance
-    state: Any  # the belief before the step
-
-
-Record = Callable[[Step], Any]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """The trials of one tile: their regret [R, n] at the recorded steps and what else was kept [R, …, n]."""
-
-    index: int
-    regret: np.ndarray
-    recorded: Any
 
 
 @dataclass(frozen=True)
@@ -59,100 +26,6 @@ class Result:
     recorded: Any = None
 
 
-class _Carry(NamedTuple):
-    step: Int[Array, ""]
-    state: Any
-    regret: lanes.Sum
-    recorded: Any
-
-
-def play(
-    problem: Problem, policy: policies.Policy, instance: Instance, state: Any, noise: draws.Stream, own: draws.Stream
-) -> tuple[Any, Step]:
-    """One step of every lane: choose, observe, update. Returns the new belief and what happened."""
-    rho = instance.rho if policy.weighted else jnp.broadcast_to(instance.rho_bound, instance.rho.shape)
-    band = Band(problem.belief, state, rho, policy.delta, policy.lam, policy.norm_bound)
-    choice = policy.rule(band, own)
-    action = choice.action
-    reward = lanes.pick(instance.mean, action) + lanes.pick(instance.rho, action) * problem.noise(noise)
-    after = problem.belief.update(state, action, reward, lanes.pick(rho, action) ** 2)
-    return after, Step(choice, reward, instance, state)
-
-
-@partial(jax.jit, static_argnames=("width", "record"), compiler_options={"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"})
-def _run_tile(
-    problem: Problem,
-    policy: policies.Policy,
-    key: Key[Array, ""],
-    first: Int[Array, ""],
-    at: Int[Array, "R"],
-    *,
-    width: int,
-    record: Record | None,
-) -> tuple[Float[Array, "R n"], Any]:
-    keys = jax.vmap(partial(jax.random.fold_in, key))(first + jnp.arange(width, dtype=jnp.uint32))
-    of_instance, of_noise, of_policy = (jax.vmap(partial(lambda i, k: jax.random.fold_in(k, i), i))(keys) for i in range(3))
-    instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
-    noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
-    gaps = lanes.shared(jnp.max(instance.mean, axis=0) - instance.mean)
-
-    def step(_: Any, carry: _Carry) -> _Carry:
-        now = carry.step.astype(jnp.uint32)
-        state, happened = play(
-            problem, policy, instance, carry.state, draws.Stream(noise, now), draws.Stream(own, now)
-        )
-        regret = lanes.add(carry.regret, lanes.pick(gaps, happened.choice.action))
-        return _Carry(carry.step + 1, state, regret, record(happened) if record else None)
-
-    def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Array, Any]]:
-        carry = lax.fori_loop(carry.step, target, step, carry)
-        return carry, (carry.regret.value, carry.recorded)
-
-    start = _Carry(jnp.int32(0), problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0), None)
-    shapes = jax.eval_shape(lambda c: step(0, c), start).recorded
-    start = start._replace(recorded=jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes))
-    _, out = lax.scan(until, start, at)
-    return out
-
-
-def tile_width(problem: Problem) -> int:
-    """How many trials a tile holds: as many as keep its state in cache on a CPU, many more on an accelerator."""
-    if jax.default_backend() != "cpu":
-        return 16384
-    state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
-    numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
-    return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 16, 256))
-
-
-def tiles(
-    problem: Problem,
-    policy: policies.Policy,
-    *,
-    key: Key[Array, ""],
-    trials: int,
-    at: np.ndarray,
-    record: Record | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    indices: Sequence[int] | None = None,
-) -> Iterator[Tile]:
-    """Run tiles (all of them, or those with the given indices) on all cores or GPUs and yield them in order."""
-    width = tile_width(problem)
-    devices = list(devices or jax.local_devices())
-    run = partial(_run_tile, width=width, record=record)
-    placed = [jax.device_put((problem, policy, key), device) for device in devices]
-    workers = len(os.sched_getaffinity(0)) if devices[0].platform == "cpu" else len(devices)
-    for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
-        jax.block_until_ready(run(*arguments, 0, np.zeros_like(at)))
-
-    def one(index: int) -> Tile:
-        regret, recorded = jax.device_get(run(*placed[index % len(devices)], index * width, at))
-        count = min(width, trials - index * width)
-        return Tile(index, regret[:, :count], jax.tree.map(lambda leaf: leaf[..., :count], recorded))
-
-    with ThreadPoolExecutor(max(workers, len(devices))) as pool:
-        yield from pool.map(one, range(-(-trials // width)) if indices is None else indices)
-
-
 def simulate(
     problem: Problem,
     policy: policies.Policy,
@@ -162,7 +35,7 @@ def simulate(
     steps: int,
     at: Any = None,
     record: Record | None = None,
-    devices: Sequence[jax.Device] | None = None,
+    devices: Sequence[Any] | None = None,
 ) -> Result:
     """Play a policy on a problem in many independent trials."""
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)

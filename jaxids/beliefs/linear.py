@@ -68,7 +68,7 @@ def cov_with(state: State, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
 
 
 def _project(state: State, x: Float[Array, "d ..."]) -> tuple[Float[Array, "d ..."], Float[Array, "d ..."]]:
-    """b = Mᵀx and w = M b = V⁻¹x."""
+    """B = Mᵀx and w = M b = V⁻¹x."""
     b = lanes.matvec(jnp.swapaxes(state.root.value, 0, 1), x)
     return b, lanes.matvec(state.root.value, b)
 
@@ -81,5 +81,5 @@ def sample(state: State, source: draws.Stream, scale: Float[Array, "..."] | floa
 
 
 def log_det(state: State) -> Float[Array, "..."]:
-    """log det V_t − log det V_0."""
+    """Log det V_t − log det V_0."""
     return state.log_det.value

@@ -22,14 +22,14 @@ def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
     def log_psi(logits: Vector) -> Float[Array, ""]:
         log_share = jax.nn.log_softmax(logits, axis=0)
         terms = log_share - log_gap, log_share - log_gap + log_gain
-        return -sum(jnp.sum(jax.nn.logsumexp(term, axis=0)) for term in terms)
+        return -jnp.sum(sum(jax.nn.logsumexp(term, axis=0) for term in terms))
 
     optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps), eps=1e-12)
 
     def step(_: int, carry: tuple[Vector, optax.OptState]) -> tuple[Vector, optax.OptState]:
         logits, state = carry
         updates, state = optimizer.update(jax.grad(log_psi)(logits), state)
-        return optax.apply_updates(logits, updates), state
+        return jnp.asarray(optax.apply_updates(logits, updates)), state
 
     # start where each of the two sums is largest, so that no good action begins out of reach
     logits = jnp.logaddexp(jax.nn.log_softmax(-log_gap, axis=0), jax.nn.log_softmax(log_gain - log_gap, axis=0))
@@ -39,9 +39,9 @@ def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
 
 def descent(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Mix:
     """Descend, then round to two actions: the one with the largest share of the regret, and its best partner."""
-    fixed = tuple(map(lax.stop_gradient, (gap, gain)))
+    fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     share = simplex(*fixed, steps=steps, rate=rate) * fixed[0]
-    first = lanes.first_max(jnp.where(jnp.any(share > 0, axis=0), share, -fixed[0])).index
+    first = lanes.first_max(jnp.where(jnp.any(share > 0, axis=0), share, -fixed[0])).arg
     second = _partner(*fixed, first)
     first = _partner(*fixed, second)
     return mix(gap, gain, jnp.minimum(first, second), jnp.maximum(first, second))
@@ -50,4 +50,4 @@ def descent(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
 def _partner(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Int[Array, "..."]:
     own = lanes.pick(gap, action), lanes.pick(gain, action)
     together = jnp.minimum(edge(*own, gap, gain), edge(gap, gain, *own))
-    return lanes.first_min(jnp.minimum(together, quotient(gap, gain))).index
+    return lanes.first_min(jnp.minimum(together, quotient(gap, gain))).arg

@@ -24,7 +24,7 @@ MOST = 64  # passes, should rounding keep two parabolas from settling
 class Vertex(NamedTuple):
     """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
 
-    index: Int[Array, "..."]
+    action: Int[Array, "..."]
     gap: Scalar
     gain: Scalar
 
@@ -43,9 +43,9 @@ class Bracket(NamedTuple):
 
 def exact(gap: Vector, gain: Vector) -> Mix:
     """The mix of two actions that minimises Ψ over all distributions."""
-    fixed = tuple(map(lax.stop_gradient, (gap, gain)))
+    fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     best = lanes.first_min(quotient(*fixed))
-    start = lanes.shared(_vertex(*fixed, best.index))
+    start = lanes.shared(_vertex(*fixed, best.arg))
     low, high = jnp.zeros_like(best.value), jnp.full_like(best.value, jnp.inf)
     bracket = Bracket(start, start, _apex(start), start.gap, low, high, (best.value > 0) & jnp.isfinite(best.value))
     for _ in range(UNROLLED):
@@ -55,14 +55,14 @@ def exact(gap: Vector, gain: Vector) -> Mix:
         lambda state: (_narrow(state[0], *fixed), state[1] + 1),
         (bracket, UNROLLED),
     )
-    ends = bracket.rising.index, bracket.falling.index
+    ends = bracket.rising.action, bracket.falling.action
     return mix(gap, gain, jnp.minimum(*ends), jnp.maximum(*ends))
 
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, low, high, still = bracket
     least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
-    found = lanes.shared(_vertex(gap, gain, least.index))
+    found = lanes.shared(_vertex(gap, gain, least.arg))
     below = still & (least.value < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
     low, high = jnp.where(below & right, t, low), jnp.where(below & ~right, t, high)
@@ -82,8 +82,8 @@ def _maximum(rising: Vertex, falling: Vertex) -> tuple[Scalar, Scalar]:
     return jnp.clip(crossing, first, last), mixed
 
 
-def _vertex(gap: Vector, gain: Vector, index: Int[Array, "..."]) -> Vertex:
-    return Vertex(index, lanes.pick(gap, index), lanes.pick(gain, index))
+def _vertex(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Vertex:
+    return Vertex(action, lanes.pick(gap, action), lanes.pick(gain, action))
 
 
 def _apex(vertex: Vertex) -> Scalar:

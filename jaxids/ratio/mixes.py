@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxids import lanes
 
+ROWS_AT_ONCE = 4  # rows of pairs between two turns of the loop
 Vector = Float[Array, "K ..."]
 Scalar = Float[Array, "..."]
 
@@ -31,6 +32,12 @@ class Mix(NamedTuple):
     first: Int[Array, "..."]
     second: Int[Array, "..."]
     weight: Scalar
+    value: Scalar
+
+
+class _Pair(NamedTuple):
+    first: Int[Array, "..."]
+    second: Int[Array, "..."]
     value: Scalar
 
 
@@ -87,7 +94,7 @@ def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
 
 def single(gap: Vector, gain: Vector) -> Mix:
     """The best single action (DIDS), as a mix that never plays anything else."""
-    best = lanes.first_min(quotient(*map(lax.stop_gradient, (gap, gain)))).index
+    best = lanes.first_min(quotient(*map(lax.stop_gradient, (gap, gain)))).arg
     return mix(gap, gain, best, best)
 
 
@@ -95,16 +102,14 @@ def pairs(gap: Vector, gain: Vector) -> Mix:
     """The minimum over every pair of actions, as in the paper: O(K²)."""
     fixed_gap, fixed_gain = map(lax.stop_gradient, (gap, gain))
 
-    def try_first(best: lanes.Best, row: tuple[Int[Array, ""], Scalar, Scalar]) -> tuple[lanes.Best, None]:
+    def try_first(best: _Pair, row: tuple[Int[Array, ""], Scalar, Scalar]) -> tuple[_Pair, None]:
         first, gap0, gain0 = row
         values = lanes.shared(jax.vmap(edge, (None, None, 0, 0))(gap0, gain0, fixed_gap, fixed_gain))
-        better = values < best.value
-        return lanes.Best(jnp.where(better, first, best.index), jnp.where(better, values, best.value)), None
+        second, value = lanes.first_min(values)
+        better = value < best.value
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), _Pair(first, second, value), best), None
 
-    rows = jnp.arange(gap.shape[0], dtype=jnp.int32)
-    alone = jnp.broadcast_to(rows.reshape(-1, *(1 for _ in gap.shape[1:])), gap.shape)
-    best_first = lanes.Best(alone, quotient(fixed_gap, fixed_gain))
-    best_first, _ = lax.scan(try_first, best_first, (rows, fixed_gap, fixed_gain))
-    second = lanes.first_min(best_first.value).index
-    first = lanes.pick(best_first.index, second)
-    return mix(gap, gain, jnp.minimum(first, second), jnp.maximum(first, second))
+    alone = lanes.first_min(quotient(fixed_gap, fixed_gain))
+    rows = (jnp.arange(gap.shape[0], dtype=jnp.int32), fixed_gap, fixed_gain)
+    best, _ = lax.scan(try_first, _Pair(alone.arg, alone.arg, alone.value), rows, unroll=ROWS_AT_ONCE)
+    return mix(gap, gain, jnp.minimum(best.first, best.second), jnp.maximum(best.first, best.second))

@@ -1,0 +1,89 @@
+"""The examples of Section 2 on any linear problem: each action with low and high noise, and near-noiseless probes."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from jaxids import checks
+from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.linear import Fixed
+
+register = jax.tree_util.register_dataclass
+
+
+@partial(register, data_fields=("base", "low", "high"), meta_fields=())
+@dataclass(frozen=True)
+class LowHigh:
+    """Example 1: every action of another problem twice, first all with low noise and then all with high."""
+
+    base: Any
+    low: float
+    high: float
+
+    noise = property(lambda self: self.base.noise)
+    belief = property(lambda self: self.base.belief)
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """Copies k and K + k share features and mean."""
+        one = self.base.draw(key)
+        rho = jnp.concatenate([jnp.full_like(one.rho, self.low), jnp.full_like(one.rho, self.high)])
+        features = jnp.concatenate([one.features, one.features], axis=-1)
+        return Instance(features, jnp.concatenate([one.mean, one.mean]), rho, jnp.asarray(self.high, rho.dtype))
+
+    def check(self) -> None:
+        """Both noise bounds are positive and in order."""
+        self.base.check()
+        checks.positive("low", self.low)
+        checks.positive("high", self.high)
+        if checks.concrete((self.low, self.high)) and self.low > self.high:
+            raise ValueError(f"low: got {self.low:g}; it takes a number ≤ high = {self.high:g}")
+
+
+def low_high(base: Problem, low: float = 0.5, high: float = 1.0) -> LowHigh:
+    """Example 1 on any problem: each action once with noise bound `low` and once with `high`."""
+    problem = LowHigh(base, low, high)
+    problem.check()
+    return problem
+
+
+@partial(register, data_fields=("base", "rho", "scale"), meta_fields=())
+@dataclass(frozen=True)
+class Probes:
+    """The extreme example: d more actions, scaled basis vectors of almost no noise, none of them optimal."""
+
+    base: Any
+    rho: float
+    scale: float
+
+    noise = property(lambda self: self.base.noise)
+    belief = property(lambda self: self.base.belief)
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """The probes come last; their means are at most `scale` times the best, which must be positive."""
+        one = self.base.draw(key)
+        theta = jnp.linalg.lstsq(one.features.T, one.mean)[0]
+        basis = jnp.eye(len(theta), dtype=one.features.dtype) * (
+            self.scale * jnp.max(one.mean) / jnp.max(jnp.abs(theta))
+        )
+        rho = jnp.concatenate([one.rho, jnp.full(len(theta), self.rho, one.rho.dtype)])
+        mean = jnp.concatenate([one.mean, theta @ basis])
+        return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, one.rho_bound)
+
+    def check(self) -> None:
+        """A positive noise bound and a scale that keeps the probes from being optimal."""
+        self.base.check()
+        checks.positive("rho", self.rho)
+        checks.within("scale", self.scale, 0, 1)
+        if isinstance(self.base, Fixed) and checks.concrete(self.base) and self.base.instance.mean.max() <= 0:
+            raise ValueError("base: got a best mean reward ≤ 0; it takes a problem whose best mean is > 0")
+
+
+def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:
+    """The extreme example on any linear problem whose actions span its space."""
+    problem = Probes(base, rho, scale)
+    problem.check()
+    return problem

@@ -1,0 +1,101 @@
+"""Linear bandits: one fixed instance, or actions drawn in the unit ball for every trial."""
+
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from jaxids import beliefs, checks
+from jaxids.problems.instance import Instance
+from jaxids.problems.noise import Noise, gaussian
+
+register = jax.tree_util.register_dataclass
+
+
+@partial(register, data_fields=("instance",), meta_fields=("noise", "belief"))
+@dataclass(frozen=True)
+class Fixed:
+    """The same instance in every trial."""
+
+    instance: Instance
+    noise: Noise = gaussian
+    belief: ModuleType = beliefs.linear
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """The instance, whatever the key."""
+        return self.instance
+
+    def check(self) -> None:
+        """Noise bounds are positive, and one bound covers them."""
+        checks.positive("rho", self.instance.rho)
+        checks.positive("rho_bound", self.instance.rho_bound)
+        if checks.concrete(self.instance) and np.any(self.instance.rho_bound < np.max(self.instance.rho)):
+            most = np.max(self.instance.rho)
+            raise ValueError(f"rho_bound: got {self.instance.rho_bound:g}; it takes a number ≥ max(rho) = {most:g}")
+
+
+def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None, noise: Noise = gaussian) -> Fixed:
+    """One fixed linear bandit: actions [K, d], theta [d], rho [K] or one number; `rho_bound` is max(rho) by default."""
+    actions = checks.shape("actions", actions, ("K", "d"))
+    theta = checks.shape("theta", theta, (actions.shape[1],))
+    if np.ndim(rho) == 0:
+        rho = np.full(len(actions), rho)
+    rho = checks.shape("rho", rho, (len(actions),))
+    bound = np.max(rho) if rho_bound is None else rho_bound
+    instance = Instance(*map(jnp.asarray, (actions.T, actions @ theta, rho, bound)))
+    instance = jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), instance)
+    problem = Fixed(instance, noise)
+    problem.check()
+    return problem
+
+
+@partial(register, data_fields=("rho", "theta"), meta_fields=("actions", "noise", "belief"))
+@dataclass(frozen=True)
+class UnitBall:
+    """A fresh linear bandit for every trial: actions uniform in the unit ball, noise bounds uniform in a range."""
+
+    actions: int
+    rho: tuple[float, float]
+    theta: Float[Array, "d"]
+    noise: Noise = gaussian
+    belief: ModuleType = beliefs.linear
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """Actions are a normal direction times u^(1/d)."""
+        of_direction, of_radius, of_rho = jax.random.split(key, 3)
+        dim = self.theta.shape[0]
+        direction = jax.random.normal(of_direction, (dim, self.actions))
+        radius = jax.random.uniform(of_radius, (self.actions,)) ** (1 / dim)
+        features = direction * (radius / jnp.linalg.norm(direction, axis=0))
+        low, high = map(jnp.asarray, self.rho)
+        rho = low + (high - low) * jax.random.uniform(of_rho, (self.actions,))
+        return Instance(features, jnp.asarray(self.theta) @ features, rho, high.astype(rho.dtype))
+
+    def check(self) -> None:
+        """The range of noise bounds is positive and in order."""
+        checks.positive("rho", self.rho)
+        if checks.concrete(self.rho) and self.rho[0] > self.rho[1]:
+            raise ValueError(f"rho: got {tuple(self.rho)}; it takes (low, high) with low ≤ high")
+
+
+def unit_ball(
+    num_actions: int = 30,
+    dim: int = 3,
+    rho: float | tuple[float, float] = (0.1, 1.0),
+    *,
+    theta: Any = None,
+    noise: Noise = gaussian,
+) -> UnitBall:
+    """The paper's experiment, with a fresh instance for every trial; theta is (1, …, 1)/√d if not given."""
+    checks.count("num_actions", num_actions)
+    checks.count("dim", dim)
+    low, high = checks.shape("rho", np.broadcast_to(rho, (2,)) if np.ndim(rho) == 0 else rho, (2,))
+    theta = np.ones(dim) / np.sqrt(dim) if theta is None else checks.shape("theta", theta, (dim,))
+    problem = UnitBall(num_actions, (float(low), float(high)), jnp.asarray(theta, jnp.result_type(float)), noise)
+    problem.check()
+    return problem
