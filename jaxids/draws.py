@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Key, UInt32
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
 
@@ -24,7 +24,7 @@ class Stream(NamedTuple):
 
     words: UInt32[Array, "2 ..."]
     step: UInt32[Array, ""]
-    site: int = 0
+    site: int | Int[Array, ""] = 0
 
 
 def stream(key: Key[Array, ""]) -> UInt32[Array, "2"]:
@@ -32,18 +32,20 @@ def stream(key: Key[Array, ""]) -> UInt32[Array, "2"]:
     return jax.random.bits(key, (2,), jnp.uint32)
 
 
-def child(source: Stream, site: int) -> Stream:
+def child(source: Stream, site: int | Int[Array, ""]) -> Stream:
     """A place apart from its parent and siblings, at most two levels deep."""
-    nested = source.site * 256 + site
-    if not (0 < site < 256 and nested < 2**SITE_BITS):
-        raise ValueError(f"site: got {site} below {source.site}; it takes 1 to 255, two levels deep")
-    return source._replace(site=nested)
+    if isinstance(site, int) and not 0 < site < 256:
+        raise ValueError(f"site: got {site}; it takes 1 to 255")
+    if not isinstance(source.site, int) or source.site > 255:
+        raise ValueError("source: got a grandchild; it takes a stream at most one level deep")
+    return source._replace(site=source.site * 256 + site)
 
 
 def words(source: Stream, count: int) -> tuple[UInt32[Array, "n ..."], UInt32[Array, "n ..."]]:
     """Two independent words for each of `count` counters."""
     lanes = source.words.shape[1:]
-    counter = jnp.arange(count, dtype=jnp.uint32) + jnp.uint32(source.site << (32 - SITE_BITS))
+    site = jnp.asarray(source.site, jnp.uint32) << (32 - SITE_BITS)
+    counter = jnp.arange(count, dtype=jnp.uint32) + site
     counter = jnp.broadcast_to(counter.reshape((count,) + (1,) * len(lanes)), (count, *lanes))
     return threefry(source.words, source.step.astype(jnp.uint32), counter)
 

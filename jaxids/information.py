@@ -5,14 +5,14 @@
     I_t(x) = log(σ_t(x')² / σ_t(x'|x)²) = −log(1 − c²),   c² = k_t(x, x')² / (σ_t(x')² (ρ(x)² + σ_t(x)²)).
 """
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxids import draws, lanes
+from jaxids import checks, draws, lanes
 from jaxids.confidence import Band
 
 Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]
@@ -39,10 +39,19 @@ class Averaged:
 
     proposals: int = 10
 
+    def __post_init__(self) -> None:
+        """Refuse a number of proposals that the streams cannot tell apart."""
+        if checks.count("proposals", self.proposals) > 255:
+            raise ValueError(f"proposals: got {self.proposals}; it takes a whole number from 1 to 255")
+
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        gains = [ts(band, draws.child(source, i + 1)) for i in range(self.proposals)]
-        return functools.reduce(jnp.add, gains) / self.proposals
+        nothing = jnp.zeros_like(band.var)
+
+        def add(i: int, total: Array) -> Array:
+            return total + ts(band, draws.child(source, i + 1))
+
+        return lax.fori_loop(0, self.proposals, add, nothing) / self.proposals
 
 
 e = Averaged()

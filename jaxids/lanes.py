@@ -6,13 +6,14 @@ that NumPy's own spelling of would run as scalar code on a CPU (an argmin, a con
 the compensated sum that lets single precision hold an estimate over millions of steps.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-UNROLL = 32  # rows compared in one unrolled chain, features contracted in one sum
+UNROLL = 32  # rows compared in one unrolled chain
 
 shared = lax.optimization_barrier
 """Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
@@ -27,30 +28,34 @@ class Best(NamedTuple):
 
 def first_min(values: Float[Array, "K ..."]) -> Best:
     """The smallest entry along the leading axis; the lowest index wins a tie."""
-    rows = values.shape[0]
-    if rows <= UNROLL:
-        return _chain(values)
-    groups = -(-rows // UNROLL)
-    padding = [(0, groups * UNROLL - rows, 0)] + [(0, 0, 0)] * (values.ndim - 1)
-    padded = lax.pad(values, jnp.asarray(jnp.inf, values.dtype), padding)
-    within = _chain(jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
-    group, value = first_min(within.value)
-    return Best(group * UNROLL + pick(within.arg, group), value)
+    return _first(jnp.less, jnp.inf, values)
 
 
 def first_max(values: Float[Array, "K ..."]) -> Best:
     """The largest entry along the leading axis; the lowest index wins a tie."""
-    index, value = first_min(-values)
-    return Best(index, -value)
+    return _first(jnp.greater, -jnp.inf, values)
 
 
-def _chain(values: Float[Array, "K ..."]) -> Best:
-    index, best = jnp.zeros(values.shape[1:], jnp.int32), values[0]
+def _first(beats: Callable[[Array, Array], Array], worst: float, values: Float[Array, "K ..."]) -> Best:
+    """One chain of comparisons, or one in every group of rows and then one over the groups."""
+    rows = values.shape[0]
+    if rows <= UNROLL:
+        return _chain(beats, values)
+    groups = -(-rows // UNROLL)
+    padding = [(0, groups * UNROLL - rows, 0)] + [(0, 0, 0)] * (values.ndim - 1)
+    padded = lax.pad(values, jnp.asarray(worst, values.dtype), padding)
+    within = _chain(beats, jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
+    group, value = _first(beats, worst, within.value)
+    return Best(group * UNROLL + pick(within.arg, group), value)
+
+
+def _chain(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]) -> Best:
+    arg, best = jnp.zeros(values.shape[1:], jnp.int32), values[0]
     for row in range(1, values.shape[0]):
-        smaller = values[row] < best
-        index = jnp.where(smaller, row, index)
-        best = jnp.where(smaller, values[row], best)
-    return shared(Best(index, best))
+        better = beats(values[row], best)
+        arg = jnp.where(better, row, arg)
+        best = jnp.where(better, values[row], best)
+    return shared(Best(arg, best))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
@@ -61,7 +66,7 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 
 
 def dot(left: Array, right: Array) -> Array:
-    """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: a chain of multiply-adds, not a matrix product."""
+    """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: multiply-adds, not a matrix product."""
     total = left[0] * right[0]
     for i in range(1, left.shape[0]):
         total = total + left[i] * right[i]
