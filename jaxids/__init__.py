@@ -1,7 +1,24 @@
 """jaxids: information-directed bandits with heteroscedastic noise, simulated by the thousand in one compiled loop."""
 
-from jaxids import beliefs, confidence, information, policies, problems, ratio
-from jaxids.simulate import Result, simulate
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaxids import beliefs, confidence, information, policies, problems, ratio
+    from jaxids.simulator import Result, simulate
 
 __version__ = "0.1.0"
 __all__ = ["Result", "beliefs", "confidence", "information", "policies", "problems", "ratio", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for, so that the command line answers without JAX."""
+    if name not in __all__:
+        raise AttributeError(f"module 'jaxids' has no attribute {name!r}")
+    if name in ("Result", "simulate"):
+        return getattr(import_module("jaxids.simulator"), name)
+    return import_module(f"jaxids.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

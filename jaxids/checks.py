@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -27,31 +28,45 @@ def number(name: str, value: Any, takes: str) -> np.ndarray:
 def _range(name: str, value: Any, takes: str, low: float, high: float, open_low: bool = True) -> None:
     if concrete(value):
         array = number(name, value, takes)
+        if array.ndim and takes.startswith("a number"):
+            raise ValueError(f"{name}: got shape {list(array.shape)}; it takes {takes}")
         outside = ((array <= low) if open_low else (array < low)) | (array >= high)
         if np.any(outside):
             raise ValueError(f"{name}: got {array[outside].flat[0]:g}; it takes {takes}")
 
 
 def within(name: str, value: Any, low: float, high: float) -> None:
-    """Every entry strictly between two numbers."""
+    """One number strictly between two others."""
     _range(name, value, f"a number in ({low:g}, {high:g})", low, high)
 
 
 def positive(name: str, value: Any) -> None:
+    """One number above zero."""
+    _range(name, value, "a number > 0", 0, np.inf)
+
+
+def all_positive(name: str, value: Any) -> None:
     """Every entry above zero."""
     _range(name, value, "numbers > 0", 0, np.inf)
 
 
 def not_negative(name: str, value: Any) -> None:
-    """Every entry at least zero."""
-    _range(name, value, "numbers ≥ 0", 0, np.inf, open_low=False)
+    """One number of at least zero."""
+    _range(name, value, "a number ≥ 0", 0, np.inf, open_low=False)
 
 
-def count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}: got {value!r}; it takes a whole number ≥ {least}")
+def count(name: str, value: Any) -> int:
+    """A whole number of at least one, within 32 bits."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 < value < 2**31:
+        raise ValueError(f"{name}: got {value!r}; it takes a whole number from 1 to 2³¹ − 1")
     return int(value)
+
+
+def key(name: str, value: Any) -> None:
+    """A single `jax.random.key`."""
+    typed = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+    if not (typed and value.ndim == 0):
+        raise ValueError(f"{name}: got {value!r}; it takes one key, as of jax.random.key(0)")
 
 
 def shape(name: str, value: Any, expected: tuple[int | str, ...]) -> np.ndarray:

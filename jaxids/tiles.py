@@ -31,6 +31,7 @@ class Step(NamedTuple):
 
     choice: policies.Choice
     reward: Float[Array, "..."]
+    regret: Float[Array, "..."]  # of all steps up to this one
     instance: Instance
     state: Any  # the belief before the step
 
@@ -56,15 +57,15 @@ class _Carry(NamedTuple):
 
 def play(
     problem: Problem, policy: policies.Policy, instance: Instance, state: Any, noise: draws.Stream, own: draws.Stream
-) -> tuple[Any, Step]:
-    """One step of every lane: choose, observe, update. Returns the new belief and what happened."""
+) -> tuple[Any, policies.Choice, Float[Array, "..."]]:
+    """One step of every lane: choose, observe, update. Returns the new belief, the choice and its reward."""
     rho = instance.rho if policy.weighted else jnp.broadcast_to(instance.rho_bound, instance.rho.shape)
     band = Band(problem.belief, state, rho, policy.delta, policy.lam, policy.norm_bound)
     choice = policy.rule(band, own)
     action = choice.action
     reward = lanes.pick(instance.mean, action) + lanes.pick(instance.rho, action) * problem.noise(noise)
     after = problem.belief.update(state, action, reward, lanes.pick(rho, action) ** 2)
-    return after, Step(choice, reward, instance, state)
+    return after, choice, reward
 
 
 def _run_tile(
@@ -85,9 +86,11 @@ def _run_tile(
 
     def step(_: Any, carry: _Carry) -> _Carry:
         now = carry.step.astype(jnp.uint32)
-        state, happened = play(problem, policy, instance, carry.state, draws.Stream(noise, now), draws.Stream(own, now))
-        regret = lanes.add(carry.regret, lanes.pick(gaps, happened.choice.action))
-        return _Carry(carry.step + 1, state, regret, record(happened) if record else None)
+        streams = draws.Stream(noise, now), draws.Stream(own, now)
+        state, choice, reward = play(problem, policy, instance, carry.state, *streams)
+        regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
+        kept = record(Step(choice, reward, regret.value, instance, carry.state)) if record else None
+        return _Carry(carry.step + 1, state, regret, kept)
 
     def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Array, Any]]:
         carry = lax.fori_loop(carry.step, target, step, carry)
@@ -122,6 +125,12 @@ def tile_width(problem: Problem) -> int:
     return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 32, 256))
 
 
+def _default_precision(leaf: Any) -> Array:
+    """A number of any kind as the same kind of array, so that none of them compiles anew."""
+    leaf = jnp.asarray(leaf)
+    return leaf.astype(jnp.result_type(float)) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+
 def tiles(
     problem: Problem,
     policy: policies.Policy,
@@ -137,13 +146,17 @@ def tiles(
     width = tile_width(problem)
     devices = list(devices or jax.local_devices())
     run = partial(_compiled(devices[0].platform), width=width, record=record)
+    problem, policy = jax.tree.map(_default_precision, (problem, policy))
     placed = [jax.device_put((problem, policy, key), device) for device in devices]
     workers = len(os.sched_getaffinity(0)) if devices[0].platform == "cpu" else len(devices)
     for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
         jax.block_until_ready(run(*arguments, 0, np.zeros_like(at)))
 
+    x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
+
     def one(index: int) -> Tile:
-        regret, recorded = jax.device_get(run(*placed[index % len(devices)], index * width, at))
+        with jax.enable_x64(x64):
+            regret, recorded = jax.device_get(run(*placed[index % len(devices)], index * width, at))
         count = min(width, trials - index * width)
         return Tile(index, regret[:, :count], jax.tree.map(lambda leaf: leaf[..., :count], recorded))
 

@@ -10,7 +10,6 @@ from jaxtyping import Array, Key
 
 from jaxids import checks
 from jaxids.problems.instance import Instance, Problem
-from jaxids.problems.linear import Fixed
 
 register = jax.tree_util.register_dataclass
 
@@ -63,12 +62,11 @@ class Probes:
     belief = property(lambda self: self.base.belief)
 
     def draw(self, key: Key[Array, ""]) -> Instance:
-        """The probes come last; their means are at most `scale` times the best, which must be positive."""
+        """The probes come last; their means are at most `scale` times a positive best, or a negative one over it."""
         one = self.base.draw(key)
-        theta = jnp.linalg.lstsq(one.features.T, one.mean)[0]
-        basis = jnp.eye(len(theta), dtype=one.features.dtype) * (
-            self.scale * jnp.max(one.mean) / jnp.max(jnp.abs(theta))
-        )
+        theta, best = jnp.linalg.lstsq(one.features.T, one.mean)[0], jnp.max(one.mean)
+        size = jnp.where(best > 0, self.scale * best / jnp.max(jnp.abs(theta)), best / (self.scale * theta))
+        basis = jnp.diag(size).astype(one.features.dtype)
         rho = jnp.concatenate([one.rho, jnp.full(len(theta), self.rho, one.rho.dtype)])
         mean = jnp.concatenate([one.mean, theta @ basis])
         return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, one.rho_bound)
@@ -78,8 +76,6 @@ class Probes:
         self.base.check()
         checks.positive("rho", self.rho)
         checks.within("scale", self.scale, 0, 1)
-        if isinstance(self.base, Fixed) and checks.concrete(self.base) and self.base.instance.mean.max() <= 0:
-            raise ValueError("base: got a best mean reward ≤ 0; it takes a problem whose best mean is > 0")
 
 
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:

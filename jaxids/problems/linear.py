@@ -32,7 +32,7 @@ class Fixed:
 
     def check(self) -> None:
         """Noise bounds are positive, and one bound covers them."""
-        checks.positive("rho", self.instance.rho)
+        checks.all_positive("rho", self.instance.rho)
         checks.positive("rho_bound", self.instance.rho_bound)
         if checks.concrete(self.instance) and np.any(self.instance.rho_bound < np.max(self.instance.rho)):
             most = np.max(self.instance.rho)
@@ -46,7 +46,7 @@ def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None
     if np.ndim(rho) == 0:
         rho = np.full(len(actions), rho)
     rho = checks.shape("rho", rho, (len(actions),))
-    bound = np.max(rho) if rho_bound is None else rho_bound
+    bound = checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
     instance = Instance(*map(jnp.asarray, (actions.T, actions @ theta, rho, bound)))
     instance = jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), instance)
     problem = Fixed(instance, noise)
@@ -78,7 +78,7 @@ class UnitBall:
 
     def check(self) -> None:
         """The range of noise bounds is positive and in order."""
-        checks.positive("rho", self.rho)
+        checks.all_positive("rho", self.rho)
         if checks.concrete(self.rho) and self.rho[0] > self.rho[1]:
             raise ValueError(f"rho: got {tuple(self.rho)}; it takes (low, high) with low ≤ high")
 

@@ -39,6 +39,7 @@ def simulate(
 ) -> Result:
     """Play a policy on a problem in many independent trials."""
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
+    checks.key("key", key)
     problem.check()
     policies.check(policy)
     at = recorded_steps(steps, at)
@@ -61,7 +62,10 @@ def recorded_steps(steps: int, at: Any = None) -> np.ndarray:
     """The steps to record: those given, or `POINTS` spread evenly up to the last."""
     if at is None:
         return np.unique(np.linspace(0, steps, min(steps, POINTS) + 1).round().astype(np.int32)[1:])
-    at = checks.number("at", at, "increasing step numbers").astype(np.int32)
-    if at.ndim != 1 or at.size == 0 or np.any(np.diff(at, prepend=0) <= 0) or at[-1] > steps:
-        raise ValueError(f"at: got {at.tolist()}; it takes increasing whole numbers from 1 to steps = {steps}")
-    return at
+    takes = f"increasing whole numbers from 1 to steps = {steps}"
+    given = checks.number("at", list(at) if isinstance(at, range) else at, takes)
+    if given.ndim != 1 or given.size == 0 or np.any(np.diff(given, prepend=0) < 1) or given[-1] > steps:
+        raise ValueError(f"at: got {at!r}; it takes {takes}")
+    if np.any(given != given.round()):
+        raise ValueError(f"at: got {given[given != given.round()][0]:g}; it takes {takes}")
+    return given.astype(np.int32)

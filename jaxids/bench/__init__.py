@@ -1,0 +1,1 @@
+"""The benchmark: jaxids beside two NumPy simulators of the same thirteen policies, which also check it."""

@@ -1,0 +1,128 @@
+"""Times jaxids and the two NumPy simulators, in µs for one step of one trial.
+
+jaxids runs on every core the process may use, the NumPy simulators in one process and in float64. For a comparison
+core by core run it under `taskset -c 0`, in equal precision with JAX_ENABLE_X64=1. The first call of jaxids, which
+compiles, is timed apart; of the others the fastest counts. NumPy's cost of a step does not change along a run, so its
+runs are short.
+"""
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxids import policies, problems, ratio
+from jaxids.bench import batched, loop
+from jaxids.bench.table import COLUMNS, Row, cells, line, progress
+from jaxids.simulator import simulate
+
+BATCHED = (512, 40)  # trials and steps of a run of each NumPy simulator, at most
+LOOP = (1, 400)
+
+Bandit = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # actions, theta, rho, rho_bound
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What to measure: names of policies, the size of a run, and how often it is repeated."""
+
+    policies: Sequence[str] = tuple(policies.PAPER)
+    trials: int = 2048
+    steps: int = 2000
+    actions: int = 30
+    dim: int = 3
+    repeats: int = 3
+    baselines: bool = True
+
+
+def run(setup: Setup, json_file: Path | None = None) -> list[Row]:
+    """Measure, print the table a row at a time, and write it as JSON where asked."""
+    about, rows = machine(), []
+    print(headline(setup, about))
+    print(line(COLUMNS), flush=True)
+    for name in setup.policies:
+        rows.append(measure(name, setup))
+        progress("")
+        print(line(cells(rows[-1])), flush=True)
+    if json_file:
+        content = {"setup": dataclasses.asdict(setup), "machine": about, "rows": [dataclasses.asdict(r) for r in rows]}
+        json_file.write_text(json.dumps(content, indent=2) + "\n")
+    return rows
+
+
+def measure(name: str, setup: Setup) -> Row:
+    """Time one policy by every simulator."""
+    bandit, policy = instance(setup.actions, setup.dim), policies.PAPER[name]
+    progress(f"{name}: jaxids")
+    microseconds, compiling = time_jaxids(policy, bandit, setup)
+    row = Row(name, microseconds, None, None, None, compiling)
+    if isinstance(policy.rule, policies.Directed) and policy.rule.solver is ratio.exact:
+        progress(f"{name}: jaxids, every pair")
+        rule = dataclasses.replace(policy.rule, solver=ratio.pairs)
+        by_pairs, _ = time_jaxids(dataclasses.replace(policy, rule=rule), bandit, setup)
+        row = dataclasses.replace(row, pairs=by_pairs)
+    if not setup.baselines:
+        return row
+    progress(f"{name}: NumPy")
+    by_numpy = time_numpy(batched.simulate, name, bandit, setup, BATCHED)
+    progress(f"{name}: loop")
+    return dataclasses.replace(row, batched=by_numpy, loop=time_numpy(loop.simulate, name, bandit, setup, LOOP))
+
+
+def time_jaxids(policy: policies.Policy, bandit: Bandit, setup: Setup) -> tuple[float, float]:
+    """µs for one step of one trial, and the seconds of a first call of a single step, nearly all of them compiling."""
+    *fixed, rho_bound = bandit
+    problem = problems.linear(*fixed, rho_bound=rho_bound)
+
+    def call(trials: int, steps: int) -> None:
+        simulate(problem, policy, key=jax.random.key(0), trials=trials, steps=steps, at=[steps])
+
+    compiling = fastest(lambda: call(1, 1), repeats=1)
+    seconds = fastest(lambda: call(setup.trials, setup.steps), setup.repeats)
+    return seconds * 1e6 / (setup.trials * setup.steps), compiling
+
+
+def time_numpy(
+    simulator: Callable[..., np.ndarray], name: str, bandit: Bandit, setup: Setup, most: tuple[int, int]
+) -> float:
+    """µs for one step of one trial of a NumPy simulator."""
+    trials, steps = min(setup.trials, most[0]), min(setup.steps, most[1])
+    seconds = fastest(lambda: simulator(name, *bandit, trials, steps, seed=0), setup.repeats)
+    return seconds * 1e6 / (trials * steps)
+
+
+def fastest(call: Callable[[], object], repeats: int) -> float:
+    """The seconds of the fastest of several calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def instance(num_actions: int, dim: int) -> Bandit:
+    """The paper's experiment: actions [K, d] uniform in the unit ball, θ* = (1, …, 1)/√d, ρ in [0.1, 1], R = 1."""
+    rng = np.random.default_rng(0)
+    direction = rng.standard_normal((num_actions, dim))
+    radius = rng.random((num_actions, 1)) ** (1 / dim)
+    actions = direction / np.linalg.norm(direction, axis=1, keepdims=True) * radius
+    return actions, np.full(dim, dim**-0.5), rng.uniform(0.1, 1, num_actions), 1.0
+
+
+def machine() -> dict[str, str | int]:
+    """What the times depend on besides the setup."""
+    device, precision = jax.local_devices()[0].device_kind, str(jnp.zeros(()).dtype)
+    return {"cores": len(os.sched_getaffinity(0)), "jax": jax.__version__, "precision": precision, "device": device}
+
+
+def headline(setup: Setup, about: dict[str, str | int]) -> str:
+    """The line above the table."""
+    size = {"K": setup.actions, "d": setup.dim, "trials": setup.trials, "steps": setup.steps}
+    return " ".join(f"{name}={value}" for name, value in (size | about).items())

@@ -1,0 +1,35 @@
+"""The thirteen policies of the paper as plain data, for the NumPy simulators and for a command line without JAX."""
+
+from typing import Literal, NamedTuple
+
+DELTA = 0.01
+LAM = 1.0
+NORM_BOUND = 1.0
+PROPOSALS = 10  # posterior draws that I^E averages over
+
+
+class Plan(NamedTuple):
+    """What sets one policy apart from the others."""
+
+    family: Literal["UCB", "TS", "IDS"]
+    weighted: bool = True  # by each action's ρ, else by one bound R for all
+    inflated: bool = False  # TS: a posterior draw with β_t times the spread
+    gain: Literal["F", "UCB", "TS", "E"] = "F"  # IDS: the information function
+    deterministic: bool = False  # IDS: the best single action
+
+
+THIRTEEN: dict[str, Plan] = {
+    "UCB": Plan("UCB", weighted=False),
+    "W-UCB": Plan("UCB"),
+    "TS": Plan("TS", weighted=False),
+    "W-TS": Plan("TS"),
+    "FW-TS": Plan("TS", inflated=True),
+    "IDS-F": Plan("IDS", gain="F"),
+    "DIDS-F": Plan("IDS", gain="F", deterministic=True),
+    "IDS-UCB": Plan("IDS", gain="UCB"),
+    "DIDS-UCB": Plan("IDS", gain="UCB", deterministic=True),
+    "IDS-TS": Plan("IDS", gain="TS"),
+    "DIDS-TS": Plan("IDS", gain="TS", deterministic=True),
+    "IDS-E": Plan("IDS", gain="E"),
+    "DIDS-E": Plan("IDS", gain="E", deterministic=True),
+}

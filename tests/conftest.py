@@ -1,0 +1,38 @@
+"""Types checked at run time, both precisions, and reproducible hypothesis runs."""
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# `float` takes an int, as type checkers have it. Policies, problems, tiles and what they import by name wait for
+# annotations that hold for traced numbers too.
+CHECKED = ("lanes", "draws", "beliefs", "confidence", "checks", "ratio.mixes", "ratio.exact")
+install_import_hook(
+    [f"jaxids.{name}" for name in CHECKED],
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
+
+settings.register_profile("reproducible", derandomize=True, deadline=None, database=None, max_examples=60)
+settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def x64():
+    """The test computes in float64."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(params=["float32", "float64"])
+def dtype(request):
+    """The test runs in both precisions."""
+    with jax.enable_x64(request.param == "float64"):
+        yield np.dtype(request.param)
+
+
+@pytest.fixture
+def rng():
+    """Random inputs, the same in every run."""
+    return np.random.default_rng(20180704)

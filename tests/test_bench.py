@@ -1,0 +1,192 @@
+"""The NumPy simulators agree with jaxids and with each other; the command line answers what is put well and badly.
+
+Means of final regret are compared at 4.5 joint standard errors, on fixed seeds. Were the seeds drawn anew, one of the
+13 comparisons of 256 trials would fail without a fault in about 13 · 7e-6 = 1 of 10 000 runs (normal tails), and one
+of the 13 of 20 trials in about 13 · 2.5e-4 = 1 of 300 (Student's t of 19 degrees of freedom).
+"""
+
+import functools
+import json
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import jaxids
+from jaxids import cli, policies, problems
+from jaxids.bench import batched, loop, measure, mixes
+from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
+
+BANDIT = measure.instance(num_actions=8, dim=2)
+# of the shape that the comparisons have compiled for
+TINY = ["bench", "--trials", "8", "--steps", "5", "--actions", "8", "--dim", "2", "--repeats", "1"]
+
+
+@functools.cache
+def by_jaxids(name, steps):
+    *fixed, rho_bound = BANDIT
+    problem = problems.linear(*fixed, rho_bound=rho_bound)
+    policy, key = policies.PAPER[name], jax.random.key(1)
+    return jaxids.simulate(problem, policy, key=key, trials=256, steps=steps, at=[steps]).final
+
+
+def standard_errors_apart(left, right):
+    error = np.sqrt(left.var(ddof=1) / len(left) + right.var(ddof=1) / len(right))
+    return abs(left.mean() - right.mean()) / error
+
+
+def test_the_table_names_the_policies_and_numbers_of_the_library():
+    assert list(THIRTEEN) == list(policies.PAPER)
+    for name, plan in THIRTEEN.items():
+        policy = policies.PAPER[name]
+        assert policy.weighted == plan.weighted
+        assert (policy.delta, policy.lam, policy.norm_bound) == (DELTA, LAM, NORM_BOUND)
+    assert policies.information.e.proposals == PROPOSALS
+
+
+@pytest.mark.parametrize("name", THIRTEEN)
+def test_batched_numpy_agrees_with_jaxids(name):
+    final = batched.simulate(name, *BANDIT, trials=256, steps=200, seed=2)
+    assert standard_errors_apart(final, by_jaxids(name, 200)) < 4.5
+
+
+@pytest.mark.parametrize("name", THIRTEEN)
+def test_python_loop_agrees_with_jaxids(name):
+    final = loop.simulate(name, *BANDIT, trials=20, steps=100, seed=3)
+    assert standard_errors_apart(final, by_jaxids(name, 100)) < 4.5
+
+
+@pytest.mark.parametrize("name", THIRTEEN)
+@pytest.mark.parametrize("steps", [1, 2, 50])
+def test_loop_and_batched_play_the_same_actions_on_the_same_draws(name, steps):
+    # in a single trial both draw in the same order; regret is a sum of gaps that tell the actions apart
+    for seed in range(3):
+        one, other = (module.simulate(name, *BANDIT, 1, steps, seed) for module in (loop, batched))
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_blocks_of_trials_are_whole_and_independent(monkeypatch):
+    monkeypatch.setattr(batched, "BLOCK_NUMBERS", 8 * 2 * 5)
+    final = batched.simulate("W-UCB", *BANDIT, trials=12, steps=20, seed=0)
+    assert final.shape == (12,)
+    first = batched.simulate("W-UCB", *BANDIT, trials=5, steps=20, seed=0)
+    np.testing.assert_array_equal(final[:5], first)
+
+
+def test_numpy_pairs_find_the_minimum_of_the_ratio():
+    rng = np.random.default_rng(0)
+    gap, gain = rng.random((50, 6)), rng.random((50, 6)) ** 3
+    first, second, weight = mixes.pairs(gap, gain)
+    rows = np.arange(50)
+    probs = np.zeros((50, 6))
+    np.add.at(probs, (rows, first), 1 - weight)
+    np.add.at(probs, (rows, second), weight)
+    found = (probs * gap).sum(1) ** 2 / (probs * gain).sum(1)
+    t = np.geomspace(1e-3, 1e6, 20001)[:, None, None]  # the dual: min Ψ = max_t min_k 2tΔ_k − t²g_k
+    dual = (2 * t * gap - t**2 * gain).min(axis=-1).max(axis=0)
+    assert np.all(found >= dual * (1 - 1e-12))
+    np.testing.assert_allclose(found, dual, rtol=1e-3)
+
+
+def test_mixes_of_no_information_play_the_least_gap():
+    gap, gain = np.array([[3.0, 1.0, 2.0]]), np.zeros((1, 3))
+    for solver in (mixes.pairs, mixes.single):
+        first, second, weight = solver(gap, gain)
+        assert np.where(weight == 0, first, second) == 1
+
+
+def parse(output):
+    headline, columns, *rows = output.splitlines()
+    about = dict(part.split("=", 1) for part in headline.split() if "=" in part)
+    return about, columns, {row.split()[0]: row.split()[1:] for row in rows}
+
+
+def test_bench_prints_a_row_for_every_policy_asked(capsys, tmp_path):
+    asked = ["UCB", "IDS-UCB"]
+    assert cli.main([*TINY, "--policies", *asked, "--json", str(tmp_path / "times.json")]) == 0
+    about, columns, rows = parse(capsys.readouterr().out)
+    assert (about["K"], about["d"], about["trials"], about["steps"]) == ("8", "2", "8", "5")
+    assert about["jax"] == jax.__version__
+    assert columns.split()[0] == "policy"
+    assert list(rows) == asked
+    assert rows["UCB"][1] == "–"
+    for cells in rows.values():
+        assert len(cells) == 7
+        assert all(float(cell.rstrip("×")) > 0 for cell in cells if cell != "–")
+    assert "–" not in rows["IDS-UCB"]
+    written = json.loads((tmp_path / "times.json").read_text())
+    assert [row["policy"] for row in written["rows"]] == asked
+    factor = written["rows"][1]["loop"] / written["rows"][1]["jaxids"]
+    assert float(rows["IDS-UCB"][5].rstrip("×")) == pytest.approx(factor, rel=0.01)
+
+
+def test_bench_without_baselines_leaves_their_columns_empty(capsys):
+    assert cli.main([*TINY, "--policies", "W-UCB", "--skip-baselines"]) == 0
+    _, _, rows = parse(capsys.readouterr().out)
+    assert rows["W-UCB"][1:6] == ["–"] * 5
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [(["--help"], "bench"), (["bench", "--help"], "--trials")])
+def test_help(capsys, arguments, expected):
+    assert cli.main(arguments) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"jaxids {jaxids.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["bench", "--policies", "IDS-UBC"], ["--policies", "'IDS-UBC'", "nearest: IDS-UCB"]),
+        (["bench", "--policies", "ids-ts"], ["--policies", "'ids-ts'", "nearest: IDS-TS"]),
+        (["bench", "--policies", "greedy"], ["--policies", "'greedy'", "DIDS-E"]),
+        (["bench", "--trials", "0"], ["--trials", "'0'", "a whole number ≥ 1"]),
+        (["bench", "--steps", "-5"], ["--steps", "'-5'", "a whole number ≥ 1"]),
+        (["bench", "--actions", "3.5"], ["--actions", "'3.5'", "a whole number ≥ 1"]),
+        (["bench", "--dim", "²"], ["--dim", "'²'", "a whole number ≥ 1"]),
+        (["bench", "--repeats", "many"], ["--repeats", "'many'", "a whole number ≥ 1"]),
+        (["bench", "--repeats"], ["--repeats", "expected one argument"]),
+        (["bench", "--json", "/no/such/folder/x.json"], ["--json", "/no/such/folder", "a file in a folder"]),
+        (["bench", "--trial", "3"], ["--trial", "unrecognized"]),
+        (["brench"], ["COMMAND", "'brench'", "bench"]),
+        ([], ["COMMAND", "required"]),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(capsys, arguments, expected):
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("jaxids")
+    assert captured.err.count("\n") == 1
+    assert captured.err.endswith("\n")
+    for part in expected:
+        assert part in captured.err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "jaxids: interrupted\n"),
+        (ValueError("rho: got 0;\nit takes numbers > 0"), 2, "jaxids: rho: got 0; it takes numbers > 0\n"),
+    ],
+)
+def test_what_a_command_raises_ends_in_one_line(capsys, monkeypatch, raised, code, said):
+    def fail(*_):
+        raise raised
+
+    monkeypatch.setattr(measure, "run", fail)
+    assert cli.main(["bench"]) == code
+    assert capsys.readouterr().err == said
+
+
+def test_the_command_line_itself_does_not_import_jax():
+    # the package's own __init__ is left out of it: a bare package of the same path takes its place
+    bare = "import sys, types; p = types.ModuleType('jaxids'); p.__version__ = '0'; sys.modules['jaxids'] = p; "
+    bare += f"p.__path__ = {list(jaxids.__path__)!r}; import jaxids.cli as cli; "
+    bare += "code = cli.main(['bench', '--help']); assert not {'jax', 'numpy'} & set(sys.modules); sys.exit(code)"
+    assert subprocess.run([sys.executable, "-c", bare], capture_output=True, timeout=60).returncode == 0
