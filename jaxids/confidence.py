@@ -23,7 +23,11 @@ def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Flo
 
 @dataclass(frozen=True)
 class Band:
-    """What a policy knows at one step; each quantity is computed once, when it is first asked for."""
+    """What a policy knows at one step; each quantity is computed once, when it is first asked for.
+
+    An information function with a loop of its own should ask before the loop, not first inside it: what is computed
+    inside a traced loop cannot be kept for later.
+    """
 
     belief: ModuleType
     state: Any

@@ -6,7 +6,8 @@ number of lanes, the tile or the device. `jax.random` gives the same guarantee, 
 and on a CPU its threefry is a loop of small operations, which costs more than the rest of a step.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,9 @@ SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-class Stream(NamedTuple):
+@partial(jax.tree_util.register_dataclass, data_fields=("words", "step"), meta_fields=("site",))
+@dataclass(frozen=True)
+class Stream:
     """The words of each lane's key, and a place in its sequence."""
 
     words: UInt32[Array, "2 ..."]
@@ -37,8 +40,8 @@ def child(source: Stream, site: int | Int[Array, ""]) -> Stream:
     if isinstance(site, int) and not 0 < site < 256:
         raise ValueError(f"site: got {site}; it takes 1 to 255")
     if not isinstance(source.site, int) or source.site > 255:
-        raise ValueError("source: got a grandchild; it takes a stream at most one level deep")
-    return source._replace(site=source.site * 256 + site)
+        raise ValueError(f"source: got a stream at site {source.site}; it takes one at a site from 0 to 255")
+    return replace(source, site=source.site * 256 + site)
 
 
 def words(source: Stream, count: int) -> tuple[UInt32[Array, "n ..."], UInt32[Array, "n ..."]]:
@@ -75,7 +78,8 @@ def centred(source: Stream, count: int) -> Float[Array, "n ..."]:
 
 def uniform(source: Stream, count: int) -> Float[Array, "n ..."]:
     """Uniform on (0, 1)."""
-    return 0.5 * centred(source, count) + 0.5
+    draw = 0.5 * centred(source, count) + 0.5
+    return jnp.minimum(draw, 1 - jnp.finfo(draw.dtype).epsneg)  # the largest rounds up to 1
 
 
 def normal(source: Stream, count: int) -> Float[Array, "n ..."]:

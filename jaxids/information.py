@@ -48,7 +48,7 @@ class Averaged:
         """The gain of every action."""
         nothing = jnp.zeros_like(band.var)
 
-        def add(i: int, total: Array) -> Array:
+        def add(i: Int[Array, ""], total: Array) -> Array:
             return total + ts(band, draws.child(source, i + 1))
 
         return lax.fori_loop(0, self.proposals, add, nothing) / self.proposals

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxids import checks, draws, information, lanes, ratio
-from jaxids.confidence import Band
+from jaxids.confidence import Band, Number
 
 
 class Choice(NamedTuple):
@@ -40,9 +40,9 @@ class Policy:
 
     rule: Rule
     weighted: bool = True
-    delta: float = 0.01
-    lam: float = 1.0
-    norm_bound: float = 1.0
+    delta: Number = 0.01
+    lam: Number = 1.0
+    norm_bound: Number = 1.0
 
 
 def check(policy: Policy) -> Policy:
@@ -95,12 +95,12 @@ def _floored(gain: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
     return jnp.maximum(gain, jnp.sqrt(jnp.finfo(gain.dtype).tiny))
 
 
-def ucb(weighted: bool = True, **numbers: float) -> Policy:
+def ucb(weighted: bool = True, **numbers: Number) -> Policy:
     """W-UCB, or UCB if not `weighted`; numbers are `delta`, `lam` and `norm_bound`."""
     return check(Policy(optimistic, weighted, **numbers))
 
 
-def ts(weighted: bool = True, inflated: bool = False, **numbers: float) -> Policy:
+def ts(weighted: bool = True, inflated: bool = False, **numbers: Number) -> Policy:
     """W-TS; TS if not `weighted`; FW-TS if `inflated`."""
     return check(Policy(Thompson(inflated), weighted, **numbers))
 
@@ -111,7 +111,7 @@ def ids(
     deterministic: bool = False,
     solver: Callable[[Array, Array], ratio.Mix] | None = None,
     gap: Callable[[Band], Array] = surrogate,
-    **numbers: float,
+    **numbers: Number,
 ) -> Policy:
     """IDS with an information function; DIDS if `deterministic`."""
     if deterministic and solver is not None:

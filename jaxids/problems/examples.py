@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from jaxids import checks
+from jaxids.confidence import Number
 from jaxids.problems.instance import Instance, Problem
 
 register = jax.tree_util.register_dataclass
@@ -20,8 +21,8 @@ class LowHigh:
     """Example 1: every action of another problem twice, first all with low noise and then all with high."""
 
     base: Any
-    low: float
-    high: float
+    low: Number
+    high: Number
 
     noise = property(lambda self: self.base.noise)
     belief = property(lambda self: self.base.belief)
@@ -55,8 +56,8 @@ class Probes:
     """The extreme example: d more actions, scaled basis vectors of almost no noise, none of them optimal."""
 
     base: Any
-    rho: float
-    scale: float
+    rho: Number
+    scale: Number
 
     noise = property(lambda self: self.base.noise)
     belief = property(lambda self: self.base.belief)

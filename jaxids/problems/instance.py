@@ -1,7 +1,7 @@
 """What a problem is to the simulator: something that draws an instance for every trial."""
 
 from types import ModuleType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, Key
 
@@ -17,6 +17,7 @@ class Instance(NamedTuple):
     rho_bound: Float[Array, ""]
 
 
+@runtime_checkable
 class Problem(Protocol):
     """What the simulator asks of a problem."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
+from jaxids.confidence import Number
 from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, gaussian
 
@@ -60,7 +61,7 @@ class UnitBall:
     """A fresh linear bandit for every trial: actions uniform in the unit ball, noise bounds uniform in a range."""
 
     actions: int
-    rho: tuple[float, float]
+    rho: tuple[Number, Number]
     theta: Float[Array, "d"]
     noise: Noise = gaussian
     belief: ModuleType = beliefs.linear

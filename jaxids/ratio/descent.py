@@ -26,7 +26,7 @@ def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
 
     optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps), eps=1e-12)
 
-    def step(_: int, carry: tuple[Vector, optax.OptState]) -> tuple[Vector, optax.OptState]:
+    def step(_: Int[Array, ""], carry: tuple[Vector, optax.OptState]) -> tuple[Vector, optax.OptState]:
         logits, state = carry
         updates, state = optimizer.update(jax.grad(log_psi)(logits), state)
         return jnp.asarray(optax.apply_updates(logits, updates)), state

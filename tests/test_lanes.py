@@ -1,0 +1,91 @@
+"""The lane primitives against NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxids import lanes
+
+
+@pytest.mark.parametrize("trailing", [(), (5,), (2, 3)])
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 64, 1025, 3000])
+def test_first_min_and_max_take_the_lowest_index_of_a_tie(rows, trailing, rng):
+    values = rng.integers(-4, 5, (rows, *trailing)).astype(np.float32)
+    values[rng.random(values.shape) < 0.1] = np.inf
+    values[rng.random(values.shape) < 0.1] = -np.inf
+    least, most = jax.jit(lambda v: (lanes.first_min(v), lanes.first_max(v)))(values)
+    for got, arg, extreme in ((least, np.argmin, np.min), (most, np.argmax, np.max)):
+        np.testing.assert_array_equal(got.arg, arg(values, axis=0))
+        np.testing.assert_array_equal(got.value, extreme(values, axis=0))
+
+
+@pytest.mark.parametrize("rows", [1, 33, 1025])
+def test_nothing_but_one_infinity_gives_index_zero(rows):
+    infinity = np.array([np.inf, -np.inf], np.float32)
+    for got in jax.jit(lambda v: (lanes.first_min(v), lanes.first_max(v)))(jnp.tile(infinity, (rows, 1))):
+        np.testing.assert_array_equal(got.arg, 0)
+        np.testing.assert_array_equal(got.value, infinity)
+
+
+def test_first_min_finds_one_row_wherever_it_is():
+    places = np.array([0, 31, 32, 999, 2999])
+    values = np.ones((3000, len(places)), np.float32)
+    values[places, np.arange(len(places))] = 0
+    np.testing.assert_array_equal(jax.jit(lanes.first_min)(values).arg, places)
+
+
+@pytest.mark.parametrize("trailing", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("leading", [(), (2,), (3, 2)])
+def test_pick_takes_one_entry_per_lane(leading, trailing, rng):
+    values = rng.normal(size=(*leading, 7, *trailing)).astype(np.float32)
+    index = rng.integers(0, 7, trailing).astype(np.int32)
+    expected = np.empty((*leading, *trailing), np.float32)
+    for lane in np.ndindex(*trailing):
+        expected[(..., *lane)] = values[(..., index[lane], *lane)]
+    np.testing.assert_array_equal(lanes.pick(jnp.asarray(values), jnp.asarray(index)), expected)
+
+
+@pytest.mark.parametrize("trailing", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("size", [1, 20])
+def test_dot_and_matvec_contract_the_leading_axes(size, trailing, rng):
+    left, right = jnp.asarray(rng.normal(size=(2, size, *trailing)))
+    matrix = jnp.asarray(rng.normal(size=(5, size, *trailing)))
+    np.testing.assert_allclose(lanes.dot(left, right), np.einsum("i...,i...->...", left, right), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        lanes.matvec(matrix, right), np.einsum("ij...,j...->i...", matrix, right), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_dot_broadcasts_the_other_axes(rng):
+    theta, actions = jnp.asarray(rng.normal(size=(3, 4))), jnp.asarray(rng.normal(size=(3, 6, 4)))
+    np.testing.assert_allclose(
+        lanes.dot(theta[:, None], actions), np.einsum("dn,dkn->kn", theta, actions), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_a_compensated_sum_does_not_drift_in_float32(rng):
+    terms = rng.uniform(0.5e-6, 1.5e-6, 1_000_000).astype(np.float32)
+    exact = 1.0 + np.sum(terms.astype(np.float64))
+
+    @jax.jit
+    def add_up(terms):
+        def add(i, totals):
+            return lanes.add(totals[0], terms[i]), totals[1] + terms[i]
+
+        return lax.fori_loop(0, len(terms), add, (lanes.sum_from(jnp.float32(1)), jnp.float32(1)))
+
+    total, plain = add_up(terms)
+    assert total.value.dtype == jnp.float32
+    assert abs(float(total.value) - exact) <= np.spacing(np.float32(exact))
+    assert abs(float(plain) - exact) > 1e-4  # what the low part is there for
+
+
+def test_a_compensated_sum_keeps_terms_below_the_spacing_of_its_value():
+    total = lanes.sum_from(jnp.full(3, 2.0**24, jnp.float32))
+    add = jax.jit(lanes.add)
+    for _ in range(10):
+        total = add(total, jnp.asarray([1.0, -0.25, 0.5], jnp.float32))
+    exactly = np.asarray(total.value, np.float64) + np.asarray(total.low, np.float64)
+    np.testing.assert_array_equal(exactly, 2.0**24 + np.array([10.0, -2.5, 5.0]))
