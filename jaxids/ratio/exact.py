@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int
 from jaxids import lanes
 from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient
 
-UNROLLED = 2  # passes written out, which is cheaper than going round the loop
+UNROLLED = 3  # passes written out, which is cheaper than going round the loop
 MOST = 64  # passes, should rounding keep two parabolas from settling
 
 
