@@ -55,7 +55,7 @@ def _chain(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]
         better = beats(values[row], best)
         arg = jnp.where(better, row, arg)
         best = jnp.where(better, values[row], best)
-    return shared(Best(arg, best))
+    return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

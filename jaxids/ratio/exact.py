@@ -44,10 +44,9 @@ class Bracket(NamedTuple):
 def exact(gap: Vector, gain: Vector) -> Mix:
     """The mix of two actions that minimises Ψ over all distributions."""
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
-    best = lanes.first_min(quotient(*fixed))
-    start = lanes.shared(_vertex(*fixed, best.arg))
-    low, high = jnp.zeros_like(best.value), jnp.full_like(best.value, jnp.inf)
-    bracket = Bracket(start, start, _apex(start), start.gap, low, high, (best.value > 0) & jnp.isfinite(best.value))
+    start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
+    low, high = jnp.zeros_like(start.gap), jnp.full_like(start.gap, jnp.inf)
+    bracket = Bracket(start, start, _apex(start), start.gap, low, high, (start.gap > 0) & (start.gain > 0))
     for _ in range(UNROLLED):
         bracket = lanes.shared(_narrow(bracket, *fixed))
     bracket, _ = lax.while_loop(
@@ -61,9 +60,9 @@ def exact(gap: Vector, gain: Vector) -> Mix:
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, low, high, still = bracket
-    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
-    found = lanes.shared(_vertex(gap, gain, least.arg))
-    below = still & (least.value < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
+    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain))).arg
+    found = lanes.shared(_vertex(gap, gain, least))
+    below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
     low, high = jnp.where(below & right, t, low), jnp.where(below & ~right, t, high)
     rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
