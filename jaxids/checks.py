@@ -1,5 +1,6 @@
 """Errors that name the argument, what it got and what it takes, before anything compiles."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +17,10 @@ def concrete(value: Any) -> bool:
 def number(name: str, value: Any, takes: str) -> np.ndarray:
     """The value as a finite real array, or a ValueError."""
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: got {value!r}; it takes {takes}") from None
     if not np.all(np.isfinite(array)):
@@ -25,34 +29,38 @@ def number(name: str, value: Any, takes: str) -> np.ndarray:
     return array
 
 
-def _range(name: str, value: Any, takes: str, low: float, high: float, open_low: bool = True) -> None:
-    if concrete(value):
-        array = number(name, value, takes)
-        if array.ndim and takes.startswith("a number"):
-            raise ValueError(f"{name}: got shape {list(array.shape)}; it takes {takes}")
-        outside = ((array <= low) if open_low else (array < low)) | (array >= high)
-        if np.any(outside):
-            raise ValueError(f"{name}: got {array[outside].flat[0]:g}; it takes {takes}")
+def _range(name: str, value: Any, takes: str, inside: Callable[[Any], Any], scalar: bool = True) -> None:
+    if not concrete(value):
+        return
+    array = number(name, value, takes)
+    if scalar and array.ndim:
+        raise ValueError(f"{name}: got shape {list(array.shape)}; it takes {takes}")
+    working = jnp.result_type(float)
+    with np.errstate(over="ignore", under="ignore"):
+        ok = inside(array) & inside(array.astype(working)) & np.isfinite(array.astype(working))
+    if not np.all(ok):
+        raise ValueError(f"{name}: got {array[~ok].flat[0]:g}; it takes {takes}, within the range of {working.name}")
 
 
 def within(name: str, value: Any, low: float, high: float) -> None:
     """One number strictly between two others."""
-    _range(name, value, f"a number in ({low:g}, {high:g})", low, high)
+    _range(name, value, f"a number in ({low:g}, {high:g})", lambda x: (x > low) & (x < high))
 
 
 def positive(name: str, value: Any) -> None:
     """One number above zero."""
-    _range(name, value, "a number > 0", 0, np.inf)
+    _range(name, value, "a number > 0", lambda x: x > 0)
 
 
-def all_positive(name: str, value: Any) -> None:
-    """Every entry above zero."""
-    _range(name, value, "numbers > 0", 0, np.inf)
+def noise_bounds(name: str, value: Any, scalar: bool = False) -> None:
+    """Numbers above zero whose squares, by which observations are weighted, are too."""
+    kind = "a number" if scalar else "numbers"
+    _range(name, value, f"{kind} > 0", lambda x: (x > 0) & (x * x > 0) & np.isfinite(x * x), scalar)
 
 
 def not_negative(name: str, value: Any) -> None:
     """One number of at least zero."""
-    _range(name, value, "a number ≥ 0", 0, np.inf, open_low=False)
+    _range(name, value, "a number ≥ 0", lambda x: x >= 0)
 
 
 def count(name: str, value: Any) -> int:
@@ -62,11 +70,17 @@ def count(name: str, value: Any) -> int:
     return int(value)
 
 
+def function(name: str, value: Any) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise ValueError(f"{name}: got {value!r}; it takes a function")
+
+
 def key(name: str, value: Any) -> None:
     """A single `jax.random.key`."""
     typed = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
-    if not (typed and value.ndim == 0):
-        raise ValueError(f"{name}: got {value!r}; it takes one key, as of jax.random.key(0)")
+    if not (typed and value.ndim == 0 and "threefry" in str(jax.random.key_impl(value))):
+        raise ValueError(f"{name}: got {value!r}; it takes one threefry key, as of jax.random.key(0)")
 
 
 def shape(name: str, value: Any, expected: tuple[int | str, ...]) -> np.ndarray:

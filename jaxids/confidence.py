@@ -18,7 +18,7 @@ Number = Float[Array, "..."] | float
 
 def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Float[Array, "..."]:
     """β_t from the tracked determinant."""
-    return jnp.sqrt(2 * jnp.log(1 / jnp.asarray(delta)) + log_det) + jnp.sqrt(lam) * norm_bound
+    return jnp.sqrt(log_det - 2 * jnp.log(delta)) + jnp.sqrt(lam) * norm_bound
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,19 @@ SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("words", "step"), meta_fields=("site",))
+@partial(jax.tree_util.register_dataclass, data_fields=("words", "step", "site"), meta_fields=("depth",))
 @dataclass(frozen=True)
 class Stream:
-    """The words of each lane's key, and a place in its sequence."""
+    """The words of each lane's key, and a place in its sequence: a step, and a site within it."""
 
     words: UInt32[Array, "2 ..."]
     step: UInt32[Array, ""]
     site: int | Int[Array, ""] = 0
+    depth: int = 0
 
 
 def stream(key: Key[Array, ""]) -> UInt32[Array, "2"]:
-    """The words of one trial's stream, from a key of any `jax.random` generator."""
+    """The words of one trial's stream."""
     return jax.random.bits(key, (2,), jnp.uint32)
 
 
@@ -39,13 +40,15 @@ def child(source: Stream, site: int | Int[Array, ""]) -> Stream:
     """A place apart from its parent and siblings, at most two levels deep."""
     if isinstance(site, int) and not 0 < site < 256:
         raise ValueError(f"site: got {site}; it takes 1 to 255")
-    if not isinstance(source.site, int) or source.site > 255:
-        raise ValueError(f"source: got a stream at site {source.site}; it takes one at a site from 0 to 255")
-    return replace(source, site=source.site * 256 + site)
+    if source.depth > 1:
+        raise ValueError("source: got a child of a child; it takes a stream at most one level deep")
+    return replace(source, site=source.site * 256 + site, depth=source.depth + 1)
 
 
 def words(source: Stream, count: int) -> tuple[UInt32[Array, "n ..."], UInt32[Array, "n ..."]]:
     """Two independent words for each of `count` counters."""
+    if count > 2 ** (32 - SITE_BITS):
+        raise ValueError(f"count: got {count}; it takes at most {2 ** (32 - SITE_BITS)} numbers in one draw")
     lanes = source.words.shape[1:]
     site = jnp.asarray(source.site, jnp.uint32) << (32 - SITE_BITS)
     counter = jnp.arange(count, dtype=jnp.uint32) + site

@@ -7,7 +7,7 @@ leaves of the pytree, rules are its structure, so that a sweep over numbers comp
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -84,10 +84,20 @@ class Directed:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        gap, gain = lanes.shared((self.gap(band), self.information(band, draws.child(source, 1))))
+        gain = self.information(band, draws.child(source, 1))
+        gap, gain = lanes.shared((_checked("gap", self.gap(band), band), _checked("gain", gain, band)))
         mix = self.solver(gap, _floored(gain))
         second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
         return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
+
+
+def _checked(name: str, value: Any, band: Band) -> Float[Array, "K ..."]:
+    """What a user's function returned, or a ValueError if it is not one real number for every action and trial."""
+    shape, kind = jnp.shape(value), getattr(value, "dtype", type(value).__name__)
+    if shape != band.rho.shape or not jnp.issubdtype(kind, jnp.floating):
+        takes = f"floats of shape {list(band.rho.shape)}, actions first, trials last (reduce with axis=0)"
+        raise ValueError(f"{name}: got {kind} of shape {list(shape)}; it takes {takes}")
+    return value
 
 
 def _floored(gain: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
@@ -95,14 +105,21 @@ def _floored(gain: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
     return jnp.maximum(gain, jnp.sqrt(jnp.finfo(gain.dtype).tiny))
 
 
-def ucb(weighted: bool = True, **numbers: Number) -> Policy:
-    """W-UCB, or UCB if not `weighted`; numbers are `delta`, `lam` and `norm_bound`."""
-    return check(Policy(optimistic, weighted, **numbers))
+def ucb(weighted: bool = True, *, delta: Number = 0.01, lam: Number = 1.0, norm_bound: Number = 1.0) -> Policy:
+    """W-UCB, or UCB if not `weighted`."""
+    return check(Policy(optimistic, weighted, delta, lam, norm_bound))
 
 
-def ts(weighted: bool = True, inflated: bool = False, **numbers: Number) -> Policy:
+def ts(
+    weighted: bool = True,
+    inflated: bool = False,
+    *,
+    delta: Number = 0.01,
+    lam: Number = 1.0,
+    norm_bound: Number = 1.0,
+) -> Policy:
     """W-TS; TS if not `weighted`; FW-TS if `inflated`."""
-    return check(Policy(Thompson(inflated), weighted, **numbers))
+    return check(Policy(Thompson(inflated), weighted, delta, lam, norm_bound))
 
 
 def ids(
@@ -111,13 +128,21 @@ def ids(
     deterministic: bool = False,
     solver: Callable[[Array, Array], ratio.Mix] | None = None,
     gap: Callable[[Band], Array] = surrogate,
-    **numbers: Number,
+    delta: Number = 0.01,
+    lam: Number = 1.0,
+    norm_bound: Number = 1.0,
 ) -> Policy:
-    """IDS with an information function; DIDS if `deterministic`."""
+    """IDS with an information function; DIDS if `deterministic`.
+
+    Own functions work on arrays [K, lanes], actions first and trials last, so they reduce with axis=0 only, as
+    `band.mean.max(axis=0)`. Gaps and gains must not be negative.
+    """
+    for name, function in {"gain": gain, "solver": solver or ratio.exact, "gap": gap}.items():
+        checks.function(name, function)
     if deterministic and solver is not None:
         raise ValueError("solver: got one together with deterministic=True, which is ratio.single")
     solver = ratio.single if deterministic else solver or ratio.exact
-    return check(Policy(Directed(gain, solver, gap), True, **numbers))
+    return check(Policy(Directed(gain, solver, gap), True, delta, lam, norm_bound))
 
 
 PAPER: dict[str, Policy] = {

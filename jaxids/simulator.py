@@ -37,22 +37,35 @@ def simulate(
     record: Record | None = None,
     devices: Sequence[Any] | None = None,
 ) -> Result:
-    """Play a policy on a problem in many independent trials."""
+    """Play a policy on a problem in many independent trials.
+
+    `at` are the steps to record (by default 200, evenly spread up to the last). `record` is called at every step with a
+    `jaxids.tiles.Step`, whose arrays have trials on the last axis; what it returns is kept at the steps of `at` and
+    comes back as `result.recorded` with axes [trials, at, …]. `devices` are all of the default platform's; on a CPU
+    tiles run on as many threads as there are cores. With one trial the standard error is NaN.
+    """
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem: got {problem!r}; it takes one of jaxids.problems, as problems.unit_ball()")
+    if not isinstance(policy, policies.Policy):
+        raise ValueError(f"policy: got {policy!r}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']")
     problem.check()
     policies.check(policy)
+    if record is not None:
+        checks.function("record", record)
     at = recorded_steps(steps, at)
+    until = at if at[-1] == steps else np.append(at, np.int32(steps))
     count, mean, square, final, kept = 0, np.zeros(len(at)), np.zeros(len(at)), [], []
-    for tile in tiles(problem, policy, key=key, trials=trials, at=at, record=record, devices=devices):
-        regret = tile.regret.astype(float)
+    for tile in tiles(problem, policy, key=key, trials=trials, at=until, record=record, devices=devices):
+        regret = tile.regret[: len(at)].astype(float)
         n = regret.shape[1]
         shift = regret.mean(axis=1) - mean
         square += regret.var(axis=1) * n + shift**2 * count * n / (count + n)
         mean += shift * n / (count + n)
         count += n
         final.append(tile.regret[-1])
-        kept.append(tile.recorded)
+        kept.append(jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded))
     recorded = jax.tree.map(lambda *parts: np.moveaxis(np.concatenate(parts, axis=-1), -1, 0), *kept)
     stderr = np.sqrt(square / (count - 1) / count) if count > 1 else np.full(len(at), np.nan)
     return Result(at, mean, stderr, np.concatenate(final), recorded)

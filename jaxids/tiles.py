@@ -98,6 +98,9 @@ def _run_tile(
 
     start = _Carry(jnp.int32(0), problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0), None)
     shapes = jax.eval_shape(lambda c: step(0, c), start).recorded
+    for leaf in jax.tree.leaves(shapes):
+        if leaf.shape[-1:] != (width,):
+            raise ValueError(f"record: got an array of shape {list(leaf.shape)}; it takes trials on the last axis")
     start = start._replace(recorded=jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes))
     _, out = lax.scan(until, start, at)
     return out
@@ -116,19 +119,23 @@ def _compiled(platform: str) -> Callable[..., tuple[Array, Any]]:
     )
 
 
-def tile_width(problem: Problem) -> int:
+def tile_width(problem: Problem, platform: str) -> int:
     """How many trials a tile holds: as many as keep its state in cache on a CPU, many more on an accelerator."""
-    if jax.default_backend() != "cpu":
+    if platform != "cpu":
         return ACCELERATOR_LANES
     state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
     numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
     return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 32, 256))
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _default_precision(leaf: Any) -> Array:
     """A number of any kind as the same kind of array, so that none of them compiles anew."""
-    leaf = jnp.asarray(leaf)
-    return leaf.astype(jnp.result_type(float)) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+    return jnp.asarray(leaf, jnp.result_type(float))
 
 
 def tiles(
@@ -143,12 +150,17 @@ def tiles(
     indices: Sequence[int] | None = None,
 ) -> Iterator[Tile]:
     """Run tiles (all of them, or those with the given indices) on all cores or GPUs and yield them in order."""
-    width = tile_width(problem)
-    devices = list(devices or jax.local_devices())
+    devices = list(jax.local_devices() if devices is None else devices)
+    if not devices:
+        raise ValueError("devices: got none; it takes a list of at least one")
+    width = tile_width(problem, devices[0].platform)
+    indices = range(-(-trials // width)) if indices is None else indices
+    if any(not 0 <= index < -(-trials // width) for index in indices):
+        raise ValueError(f"indices: got {list(indices)}; it takes tiles from 0 to {-(-trials // width) - 1}")
     run = partial(_compiled(devices[0].platform), width=width, record=record)
     problem, policy = jax.tree.map(_default_precision, (problem, policy))
     placed = [jax.device_put((problem, policy, key), device) for device in devices]
-    workers = len(os.sched_getaffinity(0)) if devices[0].platform == "cpu" else len(devices)
+    workers = cores() if devices[0].platform == "cpu" else len(devices)
     for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
         jax.block_until_ready(run(*arguments, 0, np.zeros_like(at)))
 
@@ -161,4 +173,4 @@ def tiles(
         return Tile(index, regret[:, :count], jax.tree.map(lambda leaf: leaf[..., :count], recorded))
 
     with ThreadPoolExecutor(max(workers, len(devices))) as pool:
-        yield from pool.map(one, range(-(-trials // width)) if indices is None else indices)
+        yield from pool.map(one, indices)

@@ -94,6 +94,7 @@ KINDS = (
     "zero gap",
     "duplicates",
     "curve",
+    "line",
 )
 
 
@@ -116,6 +117,9 @@ def gaps_and_gains(rng, actions: int, count: int, dtype) -> tuple[np.ndarray, np
     for values in (gap, gain):
         values[actions // 2 :, of("duplicates")] = values[: actions - actions // 2, of("duplicates")]
     gain[:, of("curve")] = gap[:, of("curve")] ** rng.uniform(0.1, 0.9, len(of("curve")))
+    bend = 10.0 ** rng.integers(-6, 0, len(of("line")))  # nearly on a line, where many edges are nearly as good
+    near = 1 + bend * rng.standard_normal((actions, len(of("line"))))
+    gain[:, of("line")] = rng.uniform(0.1, 1) * (gap[:, of("line")] + rng.uniform(-0.005, 0.5)) * np.abs(near)
     return gap.astype(dtype), gain.astype(dtype)
 
 

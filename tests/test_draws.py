@@ -80,7 +80,7 @@ def test_child_refuses_a_site_out_of_range(site, rng):
 
 
 def test_child_refuses_a_third_level(rng):
-    with pytest.raises(ValueError, match="source: got a stream at site 257"):
+    with pytest.raises(ValueError, match="source: got a child of a child"):
         draws.child(draws.child(draws.child(oracles.streams(rng), 1), 1), 1)
 
 

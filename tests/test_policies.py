@@ -202,3 +202,37 @@ def test_where_nothing_tells_anything_the_least_gap_is_played(dtype, rng):
     trial, source = oracles.trial(rng), oracles.streams(rng)
     choice = choose(silent, trial.state, trial.rho, source.words)
     assert int(choice.action) == int(np.argmin(choice.gap)) != 0
+
+
+def even(gap, gain):
+    """A solver that always tosses a fair coin between the first two actions."""
+    lanes = gap.shape[1:]
+    return ratio.Mix(jnp.zeros(lanes, jnp.int32), jnp.ones(lanes, jnp.int32), jnp.full(lanes, 0.5), gap[0])
+
+
+def test_the_coin_is_not_the_proposal_s_draw(rng):
+    """The coin of IDS comes from a place of its own in the trial's stream; 500 lanes tell it from the gain's place."""
+    source, one = oracles.streams(rng, 500), oracles.trial(rng)
+    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 500)
+    action = np.asarray(choose(policies.ids(information.ts, solver=even), state, rho, source.words).action)
+    coin, other = (np.asarray(draws.uniform(draws.child(source, site), 1)[0]) for site in (2, 1))
+    np.testing.assert_array_equal(action, coin < 0.5)
+    assert 100 < np.count_nonzero(action != (other < 0.5)) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("gain", lambda band, source: jnp.ones(8)),
+        ("gain", lambda band, source: 1.0),
+        ("gain", lambda band, source: None),
+        ("gain", lambda band, source: band.var > 0),
+        ("gap", lambda band: band.var[:3]),
+    ],
+)
+def test_what_a_function_of_the_user_returns_is_checked(name, function, rng):
+    one = oracles.trial(rng)
+    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 4)
+    policy = policies.ids(function) if name == "gain" else policies.ids(information.f, gap=function)
+    with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes floats of shape \[8, 4\]"):
+        choose(policy, state, rho, oracles.streams(rng, 4).words)

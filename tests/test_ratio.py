@@ -193,3 +193,32 @@ def test_gradients_survive_two_actions_that_nearly_coincide():
     assert 0.4 < both(gap, gain).weight < 0.6
     for ours, formula in zip(gradients(both)(gap, gain), envelope(both(gap, gain), gap, gain), strict=True):
         np.testing.assert_allclose(ours, formula, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("gap", "gain"),
+    [
+        ([0.52, 1.28, 0.70, 0.97], [0.18, 0.93, 0.34, 0.63]),
+        ([0.61, 0.56, 1.11, 1.46, 0.77], [0.23, 0.20, 0.76, 1.09, 0.38]),
+    ],
+)
+def test_exact_does_not_stop_beside_the_minimum(gap, gain):
+    """Here the action farthest below the pair lies on the other side of t than the maximum of φ."""
+    gap, gain = jnp.array(gap), jnp.array(gain)
+    np.testing.assert_allclose(ratio.exact(gap, gain).value, ratio.pairs(gap, gain).value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("actions", [10, 30])
+def test_exact_equals_pairs_where_gain_goes_with_gap(actions, rng):
+    gap = rng.random((actions, 50_000)).astype(np.float32)
+    gain = (rng.random(gap.shape) * gap).astype(np.float32)
+    exact, pairs = jax.jit(ratio.exact)(gap, gain), jax.jit(ratio.pairs)(gap, gain)
+    np.testing.assert_allclose(exact.value, pairs.value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("solver", [ratio.single, ratio.pairs, ratio.exact, ratio.descent])
+def test_lists_and_whole_numbers_serve_and_shapes_must_match(solver):
+    assert float(solver([1, 2, 3], [1, 0, 2]).value) == pytest.approx(1.0)
+    for gap, gain in (([1.0], [1.0, 2.0]), (1.0, 1.0), ([], [])):
+        with pytest.raises(ValueError, match=r"^gap, gain: got shapes .*; they take one shape"):
+            solver(gap, gain)

@@ -137,7 +137,7 @@ def test_one_compilation_serves_a_sweep():
     run(ball, policies.ucb())
     run(fixed, policies.ucb())
     before, finals = compiled._cache_size(), []
-    for numbers in ({"delta": 0.2}, {"lam": 3.0}, {"norm_bound": 2.0}, {"delta": 1e-4, "lam": 0.1}):
+    for numbers in ({"delta": 0.2}, {"lam": 3.0}, {"norm_bound": 2.0}, {"delta": 1e-4, "lam": 2}):
         finals += [run(problem, policies.ucb(**numbers)).final for problem in (ball, fixed)]
     finals.append(run(problems.unit_ball(6, 2, rho=(0.3, 0.4), theta=[0.0, 1.0]), policies.ucb()).final)
     finals.append(run(problems.linear([[1, 0], [0, 1], [0.1, 0]], [1, 0.5], 0.2, rho_bound=3), policies.ucb()).final)
@@ -217,6 +217,9 @@ def wrong():
         "norm_bound": (-1.0, np.nan, np.inf, None, np.ones(2)),
     }.items():
         yield from ((name, {"policy": dataclasses.replace(policies.ucb(), **{name: bad})}) for bad in values)
+    yield "problem", {"problem": None}
+    yield "policy", {"policy": "UCB"}
+    yield "devices", {"devices": []}
     yield "rho", {"problem": dataclasses.replace(BALL, rho=(1.0, 0.1))}
     yield "rho", {"problem": dataclasses.replace(BALL, rho=(0.0, 0.1))}
 
@@ -228,3 +231,36 @@ def test_a_wrong_argument_is_named_before_anything_compiles(name, bad):
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         simulate(**(good | bad))
     assert compiled._cache_size() == before
+
+
+@pytest.mark.parametrize("indices", [[1], [-1], [0, 5]])
+def test_a_tile_that_is_not_there_is_refused(indices):
+    with pytest.raises(ValueError, match=r"^indices: got .*; it takes tiles from 0 to 0"):
+        list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=10, at=np.array([5]), indices=indices))
+
+
+def test_tiles_can_be_run_one_by_one():
+    together = list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200])))
+    alone = list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200]), indices=[2]))
+    assert [tile.index for tile in alone] == [2]
+    assert alone[0].regret.shape == (2, 600 - 512)
+    np.testing.assert_array_equal(alone[0].regret, together[2].regret)
+
+
+@pytest.mark.parametrize("record", [lambda step: jnp.float32(1), lambda step: step.instance.mean.T])
+def test_a_hook_that_loses_the_trials_is_refused(record):
+    with pytest.raises(ValueError, match=r"^record: got an array of shape .*; it takes trials on the last axis"):
+        run(BALL, "W-UCB", trials=4, steps=3, record=record)
+
+
+def test_recorded_regret_is_that_of_every_trial():
+    result = run(BALL, "W-UCB", at=[10, STEPS], record=lambda step: step.regret)
+    np.testing.assert_array_equal(result.recorded[:, -1], result.final)
+    np.testing.assert_allclose(result.recorded.mean(axis=0), result.mean, rtol=1e-6)
+
+
+def test_the_last_step_is_final_wherever_recording_stops():
+    early, late = run(BALL, "W-UCB", at=[2]), run(BALL, "W-UCB", at=[2, STEPS])
+    assert early.steps.tolist() == [2]
+    np.testing.assert_array_equal(early.final, late.final)
+    np.testing.assert_array_equal(early.mean, late.mean[:1])

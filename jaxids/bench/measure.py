@@ -8,7 +8,6 @@ runs are short.
 
 import dataclasses
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from jaxids import policies, problems, ratio
 from jaxids.bench import batched, loop
 from jaxids.bench.table import COLUMNS, Row, cells, line, progress
 from jaxids.simulator import simulate
+from jaxids.tiles import cores
 
 BATCHED = (512, 40)  # trials and steps of a run of each NumPy simulator, at most
 LOOP = (1, 400)
@@ -119,7 +119,7 @@ def instance(num_actions: int, dim: int) -> Bandit:
 def machine() -> dict[str, str | int]:
     """What the times depend on besides the setup."""
     device, precision = jax.local_devices()[0].device_kind, str(jnp.zeros(()).dtype)
-    return {"cores": len(os.sched_getaffinity(0)), "jax": jax.__version__, "precision": precision, "device": device}
+    return {"cores": cores(), "jax": jax.__version__, "precision": precision, "device": device}
 
 
 def headline(setup: Setup, about: dict[str, str | int]) -> str:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Key
 from jaxids import checks
 from jaxids.confidence import Number
 from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.linear import Fixed
 
 register = jax.tree_util.register_dataclass
 
@@ -37,8 +38,8 @@ class LowHigh:
     def check(self) -> None:
         """Both noise bounds are positive and in order."""
         self.base.check()
-        checks.positive("low", self.low)
-        checks.positive("high", self.high)
+        checks.noise_bounds("low", self.low, scalar=True)
+        checks.noise_bounds("high", self.high, scalar=True)
         if checks.concrete((self.low, self.high)) and self.low > self.high:
             raise ValueError(f"low: got {self.low:g}; it takes a number ≤ high = {self.high:g}")
 
@@ -75,8 +76,14 @@ class Probes:
     def check(self) -> None:
         """A positive noise bound and a scale that keeps the probes from being optimal."""
         self.base.check()
-        checks.positive("rho", self.rho)
+        checks.noise_bounds("rho", self.rho, scalar=True)
         checks.within("scale", self.scale, 0, 1)
+        if isinstance(self.base, Fixed) and checks.concrete(self):
+            mean, added = self.draw(jax.random.key(0)).mean, self.base.instance.features.shape[0]
+            if not jnp.all(mean[-added:] < jnp.max(mean[:-added])):
+                raise ValueError(
+                    "base: got one whose basis vectors cannot be scaled below its best action; it takes others"
+                )
 
 
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:

@@ -33,8 +33,9 @@ class Fixed:
 
     def check(self) -> None:
         """Noise bounds are positive, and one bound covers them."""
-        checks.all_positive("rho", self.instance.rho)
-        checks.positive("rho_bound", self.instance.rho_bound)
+        checks.function("noise", self.noise)
+        checks.noise_bounds("rho", self.instance.rho)
+        checks.noise_bounds("rho_bound", self.instance.rho_bound, scalar=True)
         if checks.concrete(self.instance) and np.any(self.instance.rho_bound < np.max(self.instance.rho)):
             most = np.max(self.instance.rho)
             raise ValueError(f"rho_bound: got {self.instance.rho_bound:g}; it takes a number ≥ max(rho) = {most:g}")
@@ -48,8 +49,11 @@ def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None
         rho = np.full(len(actions), rho)
     rho = checks.shape("rho", rho, (len(actions),))
     bound = checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
-    instance = Instance(*map(jnp.asarray, (actions.T, actions @ theta, rho, bound)))
-    instance = jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), instance)
+    with np.errstate(over="ignore", under="ignore"):  # what does not fit the working precision is refused below
+        values = [value.astype(jnp.result_type(float)) for value in (actions.T, actions @ theta, rho, bound)]
+    instance = Instance(*map(jnp.asarray, values))
+    checks.shape("actions", instance.features.T, actions.shape)  # finite in the working precision too
+    checks.shape("theta", instance.mean, (len(actions),))
     problem = Fixed(instance, noise)
     problem.check()
     return problem
@@ -79,7 +83,8 @@ class UnitBall:
 
     def check(self) -> None:
         """The range of noise bounds is positive and in order."""
-        checks.all_positive("rho", self.rho)
+        checks.function("noise", self.noise)
+        checks.noise_bounds("rho", self.rho)
         if checks.concrete(self.rho) and self.rho[0] > self.rho[1]:
             raise ValueError(f"rho: got {tuple(self.rho)}; it takes (low, high) with low ≤ high")
 

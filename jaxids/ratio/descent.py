@@ -4,6 +4,8 @@ With ν the shares of the regret, ν_k ∝ μ_k Δ_k, the ratio is a product, Ψ
 −log Ψ is a sum of two concave functions of ν that do not care about scale. Adam descends on the logits of ν.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -11,11 +13,12 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxids import lanes
-from jaxids.ratio.mixes import Mix, Vector, edge, mix, quotient
+from jaxids.ratio.mixes import Mix, Vector, edge, mix, quotient, vectors
 
 
-def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Vector:
+def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vector:
     """A distribution on the actions that nearly minimises Ψ."""
+    gap, gain = vectors(gap, gain)
     tiny = jnp.finfo(gap.dtype).tiny
     log_gap, log_gain = jnp.log(jnp.maximum(gap, tiny)), jnp.log(jnp.maximum(gain, tiny))
 
@@ -37,8 +40,9 @@ def simplex(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -
     return jax.nn.softmax(logits - log_gap, axis=0)
 
 
-def descent(gap: Vector, gain: Vector, *, steps: int = 500, rate: float = 1.0) -> Mix:
+def descent(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Mix:
     """Descend, then round to two actions: the one with the largest share of the regret, and its best partner."""
+    gap, gain = vectors(gap, gain)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     share = simplex(*fixed, steps=steps, rate=rate) * fixed[0]
     first = lanes.first_max(jnp.where(jnp.any(share > 0, axis=0), share, -fixed[0])).arg

@@ -3,11 +3,11 @@
 φ(t) = min_k 2tΔ_k − t²g_k is concave, so two parabolas bracket its maximum: one that still rises at t and one that
 already falls. The pair's mix has the gap D and the gain D/t; action k lies below it where Δ_k / (D + t g_k) < ½, a
 quotient of positive numbers that rounding cannot turn. Each pass finds the least of these, which replaces the parabola
-of its own side, and moves t to the maximum of the new pair: their crossing, or the apex of one. Where no action lies
-below, the pair is the answer. Passes are O(K); there are as many as the slowest lane needs, seldom more than four.
+of its own side, and moves t to the maximum of the new pair: their crossing, or the apex of one, which is lower each
+time. Where no action lies below, the pair is the answer. Passes are O(K), as many as the slowest lane needs, about 4.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxids import lanes
-from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient
+from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient, vectors
 
 UNROLLED = 3  # passes written out, which is cheaper than going round the loop
-MOST = 64  # passes, should rounding keep two parabolas from settling
+MOST = 64  # passes, should rounding go in circles
 
 
 class Vertex(NamedTuple):
@@ -30,23 +30,21 @@ class Vertex(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """The rising and the falling parabola, t and the gap D at their maximum, and the ends t must lie between."""
+    """The rising and the falling parabola, t and the gap D at their maximum, and whether any action may lie below."""
 
     rising: Vertex
     falling: Vertex
     t: Scalar
     gap: Scalar
-    low: Scalar
-    high: Scalar
     open: Bool[Array, "..."]
 
 
-def exact(gap: Vector, gain: Vector) -> Mix:
+def exact(gap: Any, gain: Any) -> Mix:
     """The mix of two actions that minimises Ψ over all distributions."""
+    gap, gain = vectors(gap, gain)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
-    low, high = jnp.zeros_like(start.gap), jnp.full_like(start.gap, jnp.inf)
-    bracket = Bracket(start, start, _apex(start), start.gap, low, high, (start.gap > 0) & (start.gain > 0))
+    bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))
     for _ in range(UNROLLED):
         bracket = lanes.shared(_narrow(bracket, *fixed))
     bracket, _ = lax.while_loop(
@@ -59,15 +57,14 @@ def exact(gap: Vector, gain: Vector) -> Mix:
 
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
-    rising, falling, t, mixed, low, high, still = bracket
+    rising, falling, t, mixed, still = bracket
     least = lanes.first_min(lanes.shared(gap / (mixed + t * gain))).arg
     found = lanes.shared(_vertex(gap, gain, least))
     below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
-    low, high = jnp.where(below & right, t, low), jnp.where(below & ~right, t, high)
     rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
     t, mixed = _maximum(rising, falling)
-    return Bracket(rising, falling, t, mixed, low, high, below & (low < t) & (t < high))
+    return Bracket(rising, falling, t, mixed, below)
 
 
 def _maximum(rising: Vertex, falling: Vertex) -> tuple[Scalar, Scalar]:

@@ -12,7 +12,7 @@ Solvers differentiate by the envelope theorem: the two actions are found on cons
 are closed forms of their gaps and gains.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,17 @@ class _Pair(NamedTuple):
     value: Scalar
 
 
+def vectors(gap: Any, gain: Any) -> tuple[Vector, Vector]:
+    """Gap and gain as float arrays of one shape, or a ValueError."""
+    gap, gain = jnp.asarray(gap), jnp.asarray(gain)
+    if gap.ndim == 0 or gap.shape != gain.shape or 0 in gap.shape:
+        shapes = f"{list(gap.shape)} and {list(gain.shape)}"
+        raise ValueError(f"gap, gain: got shapes {shapes}; they take one shape [K, …] with K ≥ 1")
+    kind = jnp.result_type(gap, gain)
+    kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
+    return gap.astype(kind), gain.astype(kind)
+
+
 def quotient(gap: Scalar, gain: Scalar) -> Scalar:
     """gap² / gain with the conventions for zeros, and derivatives that are finite wherever the value is."""
     some = gain > 0
@@ -48,8 +59,10 @@ def quotient(gap: Scalar, gain: Scalar) -> Scalar:
     return jnp.where(gap == 0, gap * 0, jnp.where(some, value, jnp.inf))
 
 
-def psi(probs: Vector, gap: Vector, gain: Vector) -> Scalar:
+def psi(probs: Any, gap: Any, gain: Any) -> Scalar:
     """Ψ of any distribution on the actions."""
+    gap, gain = vectors(gap, gain)
+    probs = jnp.asarray(probs)
     return quotient(jnp.sum(probs * gap, axis=0), jnp.sum(probs * gain, axis=0))
 
 
@@ -92,14 +105,16 @@ def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
     return jnp.where(inside, 4 * slope * (gap0 - slope * gain0), jnp.inf)
 
 
-def single(gap: Vector, gain: Vector) -> Mix:
+def single(gap: Any, gain: Any) -> Mix:
     """The best single action (DIDS), as a mix that never plays anything else."""
+    gap, gain = vectors(gap, gain)
     best = lanes.first_min(quotient(*map(lax.stop_gradient, (gap, gain)))).arg
     return mix(gap, gain, best, best)
 
 
-def pairs(gap: Vector, gain: Vector) -> Mix:
+def pairs(gap: Any, gain: Any) -> Mix:
     """The minimum over every pair of actions, as in the paper: O(K²)."""
+    gap, gain = vectors(gap, gain)
     fixed_gap, fixed_gain = map(lax.stop_gradient, (gap, gain))
 
     def try_first(best: _Pair, row: tuple[Int[Array, ""], Scalar, Scalar]) -> tuple[_Pair, None]:
