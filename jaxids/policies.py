@@ -93,7 +93,7 @@ class Directed:
 
 def _checked(name: str, value: Any, band: Band) -> Float[Array, "K ..."]:
     """What a user's function returned, or a ValueError if it is not one real number for every action and trial."""
-    shape, kind = jnp.shape(value), getattr(value, "dtype", type(value).__name__)
+    shape, kind = getattr(value, "shape", ()), getattr(value, "dtype", type(value).__name__)
     if shape != band.rho.shape or not jnp.issubdtype(kind, jnp.floating):
         takes = f"floats of shape {list(band.rho.shape)}, actions first, trials last (reduce with axis=0)"
         raise ValueError(f"{name}: got {kind} of shape {list(shape)}; it takes {takes}")
