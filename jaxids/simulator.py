@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import checks, policies
+from jaxids import checks, policies, workers
 from jaxids.problems import Problem
-from jaxids.tiles import Record, tiles
+from jaxids.tiles import Hook
 
 POINTS = 200  # steps recorded when the caller names none
 
@@ -24,6 +25,7 @@ class Result:
     stderr: np.ndarray
     final: np.ndarray
     recorded: Any = None
+    totals: Any = None
 
 
 def simulate(
@@ -34,15 +36,17 @@ def simulate(
     trials: int,
     steps: int,
     at: Any = None,
-    record: Record | None = None,
+    record: Hook | None = None,
+    total: Hook | None = None,
     devices: Sequence[Any] | None = None,
 ) -> Result:
     """Play a policy on a problem in many independent trials.
 
     `at` are the steps to record (by default 200, evenly spread up to the last). `record` is called at every step with a
     `jaxids.tiles.Step`, whose arrays have trials on the last axis; what it returns is kept at the steps of `at` and
-    comes back as `result.recorded` with axes [trials, at, …]. `devices` are all of the default platform's; on a CPU
-    tiles run on as many threads as there are cores. With one trial the standard error is NaN.
+    comes back as `result.recorded` with axes [trials, at, …]. What `total` returns is summed over all steps, as
+    `result.totals` [trials, …]. `devices` are all of the default platform's; on a CPU tiles run on as many threads as
+    there are cores. With one trial the standard error is NaN.
     """
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
@@ -52,12 +56,14 @@ def simulate(
         raise ValueError(f"policy: got {policy!r}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']")
     problem.check()
     policies.check(policy)
-    if record is not None:
-        checks.function("record", record)
+    for name, hook in {"record": record, "total": total}.items():
+        if hook is not None:
+            checks.function(name, hook)
     at = recorded_steps(steps, at)
     until = at if at[-1] == steps else np.append(at, np.int32(steps))
-    count, mean, square, final, kept = 0, np.zeros(len(at)), np.zeros(len(at)), [], []
-    for tile in tiles(problem, policy, key=key, trials=trials, at=until, record=record, devices=devices):
+    count, mean, square, final, kept, sums = 0, np.zeros(len(at)), np.zeros(len(at)), [], [], []
+    run = partial(workers.run, problem, policy, key=key, trials=trials, at=until, devices=devices)
+    for tile in run(record=record, total=total):
         regret = tile.regret[: len(at)].astype(float)
         n = regret.shape[1]
         shift = regret.mean(axis=1) - mean
@@ -66,9 +72,15 @@ def simulate(
         count += n
         final.append(tile.regret[-1])
         kept.append(jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded))
-    recorded = jax.tree.map(lambda *parts: np.moveaxis(np.concatenate(parts, axis=-1), -1, 0), *kept)
+        sums.append(tile.totals)
+    recorded, totals = (jax.tree.map(lambda *parts: _joined(parts), *trees) for trees in (kept, sums))
     stderr = np.sqrt(square / (count - 1) / count) if count > 1 else np.full(len(at), np.nan)
-    return Result(at, mean, stderr, np.concatenate(final), recorded)
+    return Result(at, mean, stderr, np.concatenate(final), recorded, totals)
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The trials of all tiles, moved to the first axis."""
+    return np.moveaxis(np.concatenate(parts, axis=-1), -1, 0)
 
 
 def recorded_steps(steps: int, at: Any = None) -> np.ndarray:

@@ -5,10 +5,7 @@ are always whole: the last one is padded. Trial i draws everything from `fold_in
 its instance, its noise and its policy, so two policies on one key meet the same bandits and the same noise.
 """
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -16,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from jaxids import draws, lanes, policies
 from jaxids.confidence import Band
@@ -27,7 +24,7 @@ ACCELERATOR_LANES = 16384
 
 
 class Step(NamedTuple):
-    """What a `record` hook sees of one step, with lanes on the last axis."""
+    """What the hooks `record` and `total` see of one step, with lanes on the last axis."""
 
     choice: policies.Choice
     reward: Float[Array, "..."]
@@ -36,16 +33,7 @@ class Step(NamedTuple):
     state: Any  # the belief before the step
 
 
-Record = Callable[[Step], Any]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """The trials of one tile: their regret [R, n] at the recorded steps and what else was kept [R, …, n]."""
-
-    index: int
-    regret: np.ndarray
-    recorded: Any
+Hook = Callable[[Step], Any]
 
 
 class _Carry(NamedTuple):
@@ -53,6 +41,7 @@ class _Carry(NamedTuple):
     state: Any
     regret: lanes.Sum
     recorded: Any
+    totals: Any
 
 
 def play(
@@ -68,6 +57,12 @@ def play(
     return after, choice, reward
 
 
+def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Array, "n"], ...]:
+    """The keys of trials, by their numbers: of their instances, of their noise and of their policies."""
+    keys = jax.vmap(partial(jax.random.fold_in, key))(trials)
+    return tuple(jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(3))
+
+
 def _run_tile(
     problem: Problem,
     policy: policies.Policy,
@@ -76,10 +71,10 @@ def _run_tile(
     at: Int[Array, "R"],
     *,
     width: int,
-    record: Record | None,
-) -> tuple[Float[Array, "R n"], Any]:
-    keys = jax.vmap(partial(jax.random.fold_in, key))(first + jnp.arange(width, dtype=jnp.uint32))
-    of_instance, of_noise, of_policy = (jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(3))
+    record: Hook | None,
+    total: Hook | None,
+) -> tuple[Float[Array, "R n"], Any, Any]:
+    of_instance, of_noise, of_policy = trial_keys(key, first + jnp.arange(width, dtype=jnp.uint32))
     instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
     noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
     gaps = lanes.shared(jnp.max(instance.mean, axis=0) - instance.mean)
@@ -89,25 +84,49 @@ def _run_tile(
         streams = draws.Stream(noise, now), draws.Stream(own, now)
         state, choice, reward = play(problem, policy, instance, carry.state, *streams)
         regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
-        kept = record(Step(choice, reward, regret.value, instance, carry.state)) if record else None
-        return _Carry(carry.step + 1, state, regret, kept)
+        seen = Step(choice, reward, regret.value, instance, carry.state)
+        kept, added = (hook(seen) if hook else None for hook in (record, total))
+        return _Carry(carry.step + 1, state, regret, kept, _plus(carry.totals, added))
 
     def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Array, Any]]:
         carry = lax.fori_loop(carry.step, target, step, carry)
         return carry, (carry.regret.value, carry.recorded)
 
-    start = _Carry(jnp.int32(0), problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0), None)
-    shapes = jax.eval_shape(lambda c: step(0, c), start).recorded
+    start = _Carry(
+        jnp.int32(0), problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0), None, None
+    )
+    shapes = jax.eval_shape(lambda c: step(0, c), start)
+    recorded, totals = _zeros("record", shapes.recorded, width), _zeros("total", shapes.totals, width)
+    start = start._replace(recorded=recorded, totals=jax.tree.map(_sum_of, totals))
+    end, (regret, kept) = lax.scan(until, start, at)
+    return regret, kept, jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
+
+
+def _zeros(name: str, shapes: Any, width: int) -> Any:
+    """Zeros in place of what a hook returned, or a ValueError if its trials are not on the last axis."""
     for leaf in jax.tree.leaves(shapes):
         if leaf.shape[-1:] != (width,):
-            raise ValueError(f"record: got an array of shape {list(leaf.shape)}; it takes trials on the last axis")
-    start = start._replace(recorded=jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes))
-    _, out = lax.scan(until, start, at)
-    return out
+            raise ValueError(f"{name}: got an array of shape {list(leaf.shape)}; it takes trials on the last axis")
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+
+def _plus(totals: Any, added: Any) -> Any:
+    """Totals with one step more; before the first step, what that step adds."""
+    if totals is None:
+        return added
+    return jax.tree.map(lambda t, a: lanes.add(t, a) if _is_sum(t) else t + a, totals, added, is_leaf=_is_sum)
+
+
+def _sum_of(zeros: Array) -> Array | lanes.Sum:
+    return lanes.sum_from(zeros) if jnp.issubdtype(zeros.dtype, jnp.floating) else zeros
+
+
+def _is_sum(value: Any) -> bool:
+    return isinstance(value, lanes.Sum)
 
 
 @cache
-def _compiled(platform: str) -> Callable[..., tuple[Array, Any]]:
+def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any]]:
     """The jitted tile of a platform.
 
     XLA's CPU compiler drops the barriers of `lanes.shared` before it fuses, and splits small loops over threads that
@@ -115,7 +134,7 @@ def _compiled(platform: str) -> Callable[..., tuple[Array, Any]]:
     """
     skipped = {"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"}
     return jax.jit(
-        _run_tile, static_argnames=("width", "record"), compiler_options=skipped if platform == "cpu" else None
+        _run_tile, static_argnames=("width", "record", "total"), compiler_options=skipped if platform == "cpu" else None
     )
 
 
@@ -126,51 +145,3 @@ def tile_width(problem: Problem, platform: str) -> int:
     state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
     numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
     return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 32, 256))
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _default_precision(leaf: Any) -> Array:
-    """A number of any kind as the same kind of array, so that none of them compiles anew."""
-    return jnp.asarray(leaf, jnp.result_type(float))
-
-
-def tiles(
-    problem: Problem,
-    policy: policies.Policy,
-    *,
-    key: Key[Array, ""],
-    trials: int,
-    at: np.ndarray,
-    record: Record | None = None,
-    devices: Sequence[Any] | None = None,
-    indices: Sequence[int] | None = None,
-) -> Iterator[Tile]:
-    """Run tiles (all of them, or those with the given indices) on all cores or GPUs and yield them in order."""
-    devices = list(jax.local_devices() if devices is None else devices)
-    if not devices:
-        raise ValueError("devices: got none; it takes a list of at least one")
-    width = tile_width(problem, devices[0].platform)
-    indices = range(-(-trials // width)) if indices is None else indices
-    if any(not 0 <= index < -(-trials // width) for index in indices):
-        raise ValueError(f"indices: got {list(indices)}; it takes tiles from 0 to {-(-trials // width) - 1}")
-    run = partial(_compiled(devices[0].platform), width=width, record=record)
-    problem, policy = jax.tree.map(_default_precision, (problem, policy))
-    placed = [jax.device_put((problem, policy, key), device) for device in devices]
-    workers = cores() if devices[0].platform == "cpu" else len(devices)
-    for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
-        jax.block_until_ready(run(*arguments, 0, np.zeros_like(at)))
-
-    x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
-
-    def one(index: int) -> Tile:
-        with jax.enable_x64(x64):
-            regret, recorded = jax.device_get(run(*placed[index % len(devices)], index * width, at))
-        count = min(width, trials - index * width)
-        return Tile(index, regret[:, :count], jax.tree.map(lambda leaf: leaf[..., :count], recorded))
-
-    with ThreadPoolExecutor(max(workers, len(devices))) as pool:
-        yield from pool.map(one, indices)

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from naive import play
 
-from jaxids import draws, information, policies, problems, ratio, simulate, tiles
+from jaxids import draws, information, policies, problems, ratio, simulate, tiles, workers
 from jaxids.simulator import recorded_steps
 
 STEPS, KEY = 200, jax.random.key(3)
 AT = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 BALL = problems.unit_ball(6, 2)
 FIXED = problems.linear([[1, 0], [0, 0.9], [0.5, 0.5]], [0.6, 0.8], [0.3, 0.6, 1.0])
-compiled = tiles._compiled("cpu")
+compiled = tiles.compiled("cpu")
 
 
 def run(problem, name, trials=300, steps=STEPS, **options):
@@ -236,12 +236,12 @@ def test_a_wrong_argument_is_named_before_anything_compiles(name, bad):
 @pytest.mark.parametrize("indices", [[1], [-1], [0, 5]])
 def test_a_tile_that_is_not_there_is_refused(indices):
     with pytest.raises(ValueError, match=r"^indices: got .*; it takes tiles from 0 to 0"):
-        list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=10, at=np.array([5]), indices=indices))
+        list(workers.run(BALL, policies.ucb(), key=KEY, trials=10, at=np.array([5]), indices=indices))
 
 
 def test_tiles_can_be_run_one_by_one():
-    together = list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200])))
-    alone = list(tiles.tiles(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200]), indices=[2]))
+    together = list(workers.run(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200])))
+    alone = list(workers.run(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200]), indices=[2]))
     assert [tile.index for tile in alone] == [2]
     assert alone[0].regret.shape == (2, 600 - 512)
     np.testing.assert_array_equal(alone[0].regret, together[2].regret)

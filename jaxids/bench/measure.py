@@ -20,7 +20,7 @@ from jaxids import policies, problems, ratio
 from jaxids.bench import batched, loop
 from jaxids.bench.table import COLUMNS, Row, cells, line, progress
 from jaxids.simulator import simulate
-from jaxids.tiles import cores
+from jaxids.workers import cores
 
 BATCHED = (512, 40)  # trials and steps of a run of each NumPy simulator, at most
 LOOP = (1, 400)

@@ -1,0 +1,172 @@
+"""The commands: each a function that adds its parser, and one that it runs.
+
+Nothing here imports JAX or matplotlib: a command does when it runs, so that help, version and mistakes answer at once.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jaxids.bench.thirteen import THIRTEEN
+from jaxids.experiment import keys
+
+SCALES = ("linear", "log-log", "log-time")
+
+
+def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], None], summary: str, more: str) -> Any:
+    parser = commands.add_parser(name, help=summary, description=more, allow_abbrev=False)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    more = (
+        "Run experiment files, or all in a folder; finished work is kept and not done again. Then draw the figures and "
+        "write the report of everything in the folder of results."
+    )
+    parser = _add(commands, "run", _run, "run experiment files, draw their figures and write the report", more)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER", help="experiment files (TOML)")
+    parser.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+    parser.add_argument("--trials", type=_count, metavar="N", help="in place of the trials of the files")
+    parser.add_argument("--steps", type=_count, metavar="N", help="in place of the steps of the files")
+    parser.add_argument(
+        "--set",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="in place of a value of the files, as delta=0.1, rho=[0.4,0.6] or grid.sigma=[1,2]; may be repeated",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from jaxids.experiment import read
+
+    changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
+    experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
+    try:
+        from jaxids.experiment import run
+        from jaxids.report import page
+
+        run.run(experiments, arguments.out)
+        page.update(arguments.out, [experiment.name for experiment in experiments])
+    except KeyboardInterrupt:
+        again = shlex.join(["jaxids", *sys.argv[1:]])
+        raise KeyboardInterrupt(f"finished tiles are kept, `{again}` goes on") from None
+
+
+def _add_plot(commands: Any) -> None:
+    more = "Draw the regret curves of results, as PDF and PNG beside them."
+    parser = _add(commands, "plot", _plot, "draw figures of results", more)
+    _add_folder(parser)
+    parser.add_argument("--scale", choices=SCALES, default="linear", help="of the axes (default: linear)")
+
+
+def _plot(arguments: argparse.Namespace) -> None:
+    from jaxids.experiment.results import load
+    from jaxids.plot import figures
+
+    for path in figures.draw(load(arguments.folder), arguments.scale):
+        print(path)
+
+
+def _add_report(commands: Any) -> None:
+    more = "Write report.html: figures, final regrets, and the claims of the experiments with their verdicts."
+    _add_folder(_add(commands, "report", _report, "write a page about results", more))
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from jaxids.report import page
+
+    page.update(arguments.folder)
+
+
+def _add_export(commands: Any) -> None:
+    parser = _add(commands, "export", _export, "write results as CSV", "Write results as CSV.")
+    _add_folder(parser)
+    parser.add_argument("--finals", action="store_true", help="every trial's final regret, instead of the curves")
+    parser.add_argument("--csv", type=_new_file, metavar="FILE", help="default: standard output")
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from jaxids.experiment.results import load
+
+    results = load(arguments.folder)
+    if arguments.csv is None:
+        results.write_csv(sys.stdout, arguments.finals)
+        return
+    with arguments.csv.open("w", encoding="utf-8", newline="") as file:
+        results.write_csv(file, arguments.finals)
+
+
+def _add_folder(parser: Any) -> None:
+    parser.add_argument("folder", type=_folder, metavar="DIR", help="results of one experiment, or of several")
+
+
+def _add_bench(commands: Any) -> None:
+    more = "Time policies in µs for one step of one trial, beside a vectorised NumPy simulator and a loop."
+    parser = _add(commands, "bench", _bench, "time every policy, beside two simulators in NumPy", more)
+    for name, default, what in (
+        ("trials", 2048, "independent trials"),
+        ("steps", 2000, "steps of a trial"),
+        ("actions", 30, "actions of the instance, K"),
+        ("dim", 3, "features of an action, d"),
+        ("repeats", 3, "runs, of which the fastest counts"),
+    ):
+        parser.add_argument(f"--{name}", type=_count, default=default, metavar="N", help=f"{what} (default {default})")
+    parser.add_argument(
+        "--policies", type=_policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
+    )
+    parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
+    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the numbers to a file as well")
+
+
+def _bench(arguments: argparse.Namespace) -> None:
+    from jaxids.bench import measure
+
+    sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
+    measure.run(measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes), arguments.json)
+
+
+COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes a whole number ≥ 1")
+    return int(text)
+
+
+def _policy(text: str) -> str:
+    if text in THIRTEEN:
+        return text
+    hint = keys.nearest(text, list(THIRTEEN))
+    raise argparse.ArgumentTypeError(f"got {text!r}; it takes names of the paper's policies ({hint})")
+
+
+def _new_file(text: str) -> Path:
+    path = Path(text)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes a file in a folder that exists and can be written to")
+    return path
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes a folder that `jaxids run` wrote to")
+    return Path(text)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    try:
+        if not equals:
+            raise ValueError
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes KEY=VALUE, the value as in TOML") from None

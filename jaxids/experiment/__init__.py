@@ -1,0 +1,1 @@
+"""Experiments: a TOML file → cells → tiles → a crash-safe store → curves."""

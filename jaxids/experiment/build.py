@@ -1,0 +1,86 @@
+"""A cell's setting, made of names and numbers, as the problem and the policy it stands for."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxids
+from jaxids import policies, problems, workers
+from jaxids.experiment.keys import Table
+from jaxids.problems import Fixed, Instance, Problem
+from jaxids.tiles import Step, tile_width, trial_keys
+
+NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
+
+
+def problem_of(table: Table) -> Problem:
+    """The problem of a setting; impossible values are ValueErrors that name the key."""
+    base: Any
+    noise = NOISE[table["noise"]]
+    if table["kind"] == "linear":
+        bound = table.get("rho_bound")
+        base = problems.linear(table["actions"], table["theta"], table["rho"], rho_bound=bound, noise=noise)
+    else:
+        size = {"num_actions": table["actions"], "dim": table["dim"]}
+        base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
+        if table["instance"] != "fresh":
+            base = Fixed(base.draw(jax.random.key(table["instance"])), noise)
+    if "sigma" in table:
+        if isinstance(table["rho"], list):
+            raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
+        if table["sigma"] < table["rho"]:
+            raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
+        base = problems.low_high(base, low=table["rho"], high=table["sigma"])
+    if "probes" in table:
+        base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
+    return base
+
+
+def policy_of(setting: Table) -> policies.Policy:
+    """The policy of a setting, with the numbers of its estimator."""
+    return policies.check(dataclasses.replace(policies.PAPER[setting["policy"]], **setting["estimator"]))
+
+
+def pulls(step: Step) -> jax.Array:
+    """1 for the action played, 0 for the others, to be summed over steps."""
+    return (jnp.arange(step.instance.rho.shape[0])[:, None] == step.choice.action).astype(jnp.int32)
+
+
+def full_setting(setting: Table, width: int) -> Table:
+    """The setting with what a tile's bits depend on besides."""
+    return setting | {"jaxids": jaxids.__version__, "precision": jnp.result_type(float).name, "width": width}
+
+
+def width_of(problem: Problem) -> int:
+    """How many trials a tile of this problem holds here."""
+    return tile_width(problem, jax.local_devices()[0].platform)
+
+
+def tiles_of(setting: Table, problem: Problem, policy: policies.Policy, trials: int, indices: Any) -> Any:
+    """The tiles of a cell, as `workers.run` yields them."""
+    return workers.run(
+        problem,
+        policy,
+        key=jax.random.key(setting["seed"]),
+        trials=trials,
+        at=recorded_steps_of(setting),
+        total=pulls if setting["pulls"] else None,
+        indices=indices,
+    )
+
+
+def instances(setting: Table, trials: np.ndarray) -> Instance:
+    """The instances that trials of a setting met, trials on the first axis."""
+    problem = problem_of(setting["problem"])
+    of_instance, *_ = trial_keys(jax.random.key(setting["seed"]), jnp.asarray(trials, jnp.uint32))
+    return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
+
+
+def recorded_steps_of(setting: Table) -> np.ndarray:
+    """The steps at which a cell's regret is recorded: half of them even in time, half even in log time."""
+    steps, points = setting["steps"], setting["points"]
+    even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
+    return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)

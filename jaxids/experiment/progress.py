@@ -1,0 +1,69 @@
+"""How far a run is: a bar on a terminal, plain lines in a log."""
+
+import sys
+import time
+from typing import TextIO
+
+BAR = 24
+LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
+
+
+class Progress:
+    """Trials done of the curve under way, steps per second, and the time left for everything that is to be run."""
+
+    def __init__(self, work: int, stream: TextIO = sys.stderr) -> None:
+        self._stream, self._terminal = stream, stream.isatty()
+        self._work, self._done, self._began = work, 0, time.monotonic()
+        self._name, self._trials, self._of, self._steps, self._here = "", 0, 0, 0, 0
+        self._said = self._started = self._began
+
+    def curve(self, name: str, trials: int, of: int, steps: int) -> None:
+        """Go on with a curve that has some of its trials."""
+        self._name, self._trials, self._of, self._steps = name, trials, of, steps
+        self._said = time.monotonic()
+        self._show("compiling")
+
+    def compiled(self) -> None:
+        """The curve's first tiles begin."""
+        self._started, self._here = time.monotonic(), 0
+
+    def advance(self, trials: int) -> None:
+        """Some more trials of the curve are done."""
+        self._trials, self._here = self._trials + trials, self._here + trials * self._steps
+        self._done += trials * self._steps
+        self._show(f"{self._rate()} steps/s")
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
+
+    def close(self) -> None:
+        """Leave the terminal's line empty."""
+        if self._terminal:
+            self._write("\r\033[K")
+
+    def _show(self, speed: str) -> None:
+        finished, now = self._trials >= self._of, time.monotonic()
+        trials = f"{min(self._trials, self._of)}/{self._of} trials"
+        if self._terminal:
+            filled = BAR * self._done // max(self._work, 1)
+            bar = "█" * filled + "░" * (BAR - filled)
+            self._write(f"\r\033[K{bar} {self._name}  {trials}  {speed}  {self._left()} left")
+        elif finished or now - self._said > LOG_SECONDS:
+            self._said = now
+            self._write(f"{self._name}: {trials}, {speed}, {self._left()} left\n")
+
+    def _rate(self) -> str:
+        rate = self._here / max(time.monotonic() - self._started, 1e-9)
+        return f"{rate / 1e6:.1f} M" if rate >= 1e5 else f"{rate:.0f}"
+
+    def _left(self) -> str:
+        if not self._done:
+            return "–:––"
+        seconds = (self._work - self._done) * (time.monotonic() - self._began) / self._done
+        hours, minutes = divmod(round(seconds) // 60, 60)
+        return f"{hours}:{minutes:02d}:{round(seconds) % 60:02d}" if hours else f"{minutes}:{round(seconds) % 60:02d}"
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

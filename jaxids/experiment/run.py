@@ -1,0 +1,108 @@
+"""Run experiments: simulate the tiles that are not in the store yet, and put them there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jaxids
+from jaxids import policies
+from jaxids.experiment import build, store
+from jaxids.experiment.keys import Table
+from jaxids.experiment.progress import Progress
+from jaxids.experiment.read import Cell, Experiment
+from jaxids.problems import Problem
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell ready to run: its problem, policy and folder, and how many tiles of what width it takes."""
+
+    name: str
+    cell: Cell
+    problem: Problem
+    policy: policies.Policy
+    folder: Path
+    setting: Table
+    trials: int
+    width: int
+
+    @property
+    def tiles(self) -> int:
+        """Tiles are always whole, so that more trials can be added later."""
+        return -(-self.trials // self.width)
+
+
+def run(experiments: Sequence[Experiment], out: Path) -> int:
+    """Bring the store of every experiment up to date and return how many tiles that took."""
+    prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
+    everything, messages = [job for _, jobs in prepared for job in jobs], list[str]()
+    for experiment, jobs in prepared:
+        store.clean(out / experiment.name)
+        store.keep(out / experiment.name / "experiment.json", store.as_json(_described(experiment, jobs)))
+        for job in jobs:
+            if store.keep(job.folder / "cell.json", store.as_json(job.setting)):
+                messages.append(f"{job.folder / 'cell.json'}: damaged; written again")
+    missing = [sum(1 for index in range(job.tiles) if not _finished(job, index, messages)) for job in everything]
+    left = sum(count * job.width * job.setting["steps"] for count, job in zip(missing, everything, strict=True))
+    progress = Progress(left)
+    for message in messages:
+        progress.say(message)
+    try:
+        for job, count in zip(everything, missing, strict=True):
+            if count:
+                _run_job(job, count, progress)
+    finally:
+        progress.close()
+    return sum(missing)
+
+
+def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
+    """The cells of an experiment as jobs, or a ValueError that names a value no problem can have."""
+    jobs = []
+    for cell in experiment.cells:
+        try:
+            problem = build.problem_of(cell.setting["problem"])
+        except ValueError as error:
+            raise ValueError(f"{experiment.name}.toml: problem.{error}") from None
+        policy, width = build.policy_of(cell.setting), build.width_of(problem)
+        setting = build.full_setting(cell.setting, width)
+        folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
+        name = f"{experiment.name} {cell.label}"
+        jobs.append(Job(name, cell, problem, policy, folder, setting, experiment.table["trials"], width))
+    return jobs
+
+
+def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
+    """What `experiment.json` says."""
+    cells = [
+        {"label": job.cell.label, "panel": job.cell.panel, "numbers": job.cell.numbers, "setting": job.setting}
+        | {"folder": f"tiles/{job.folder.name}"}
+        for job in jobs
+    ]
+    kept = {name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare")}
+    return {"name": experiment.name, "jaxids": jaxids.__version__, "source": experiment.source, "cells": cells} | kept
+
+
+def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
+    try:
+        return store.read_tile(job.folder, index) is not None
+    except store.DamagedError as damage:
+        if messages is not None:
+            messages.append(f"{damage}; computed again")
+        return False
+
+
+def _missing(job: Job, progress: Progress) -> Iterator[int]:
+    """Tiles that are not there at the moment they are asked for: another run may have been quicker."""
+    progress.compiled()
+    for index in range(job.tiles):
+        if not _finished(job, index):
+            yield index
+
+
+def _run_job(job: Job, count: int, progress: Progress) -> None:
+    progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
+    for tile in build.tiles_of(job.setting, job.problem, job.policy, job.tiles * job.width, _missing(job, progress)):
+        arrays = {"steps": build.recorded_steps_of(job.setting), "regret": tile.regret}
+        store.write_tile(job.folder, tile.index, arrays | ({"pulls": tile.totals} if job.setting["pulls"] else {}))
+        progress.advance(job.width)

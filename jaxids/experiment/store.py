@@ -1,0 +1,135 @@
+"""Finished tiles on disk: nothing that is there is ever half there.
+
+    OUT/fig1b/experiment.json           what was asked for: the file's own text, the version, every cell and its folder
+    OUT/fig1b/tiles/IDS-UCB-1f0c…/      a cell, named by a digest of everything its result depends on
+        cell.json                       that everything
+        00000.npz, 00000.npz.sha256     a tile and its checksum, in the format of sha256sum
+
+A file gets its name only when it is complete and on disk, by `os.replace`. A tile is finished when its checksum is
+there and fits. Because a cell's folder is named by what it depends on and tiles are the same whoever computes them, an
+edited experiment never meets tiles of another, more trials go on from those there are, and two runs at once can only
+write the same bytes twice.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DAY = 86400.0
+_SUFFIX = ".part"
+
+
+class DamagedError(ValueError):
+    """A file of the store that is not what was written."""
+
+
+def write(path: Path, content: bytes) -> None:
+    """Give a file its content, all of it or none; OSErrors name the file."""
+    part = path.with_name(f".{path.name}~{socket.gethostname()}~{os.getpid()}~{os.urandom(4).hex()}{_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def keep(path: Path, content: bytes) -> bool:
+    """Write a file unless it is there as it should be, and tell whether another was in its place."""
+    there = path.read_bytes() if path.exists() else None
+    if there != content:
+        write(path, content)
+    return there not in (None, content)
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name itself reaches the disk (a folder cannot be opened on Windows, which needs no such thing)."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def clean(folder: Path) -> None:
+    """Remove parts of files whose writers are dead: processes of this machine that are gone, others after a day."""
+    for part in folder.rglob(f".*~*~*~*{_SUFFIX}"):
+        _, host, process, _ = part.name.rsplit("~", 3)
+        with contextlib.suppress(FileNotFoundError):  # its writer was quicker
+            recent = time.time() - part.stat().st_mtime < DAY
+            if not (_runs(int(process)) if host == socket.gethostname() else recent):
+                part.unlink()
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine is alive; where that cannot be asked, it may be."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def as_json(value: Any) -> bytes:
+    """The same bytes for the same value."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def cell_folder(policy: str, setting: Mapping[str, Any]) -> str:
+    """The name of a cell's folder: its policy, and a digest of all its result depends on."""
+    return f"{policy}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
+
+
+def tile_path(cell: Path, index: int) -> Path:
+    """Where a tile is kept."""
+    return cell / f"{index:05d}.npz"
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _checksum(path: Path, content: bytes) -> bytes:
+    return f"{hashlib.sha256(content).hexdigest()}  {path.name}\n".encode()
+
+
+def write_tile(cell: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
+    """Store a tile, then its checksum, which says that it is finished."""
+    buffer, path = io.BytesIO(), tile_path(cell, index)
+    np.savez(buffer, allow_pickle=False, **arrays)
+    write(path, buffer.getvalue())
+    write(_checksum_path(path), _checksum(path, buffer.getvalue()))
+
+
+def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
+    """A finished tile, None if there is none, or DamagedError if it is not what was written."""
+    path = tile_path(cell, index)
+    try:
+        expected, content = _checksum_path(path).read_bytes(), path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if _checksum(path, content) != expected:
+        raise DamagedError(f"{path}: damaged, its checksum does not fit")
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}

@@ -1,0 +1,1 @@
+"""Figures of results, the same colours and lines for the same policy everywhere."""

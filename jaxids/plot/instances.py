@@ -1,0 +1,70 @@
+"""Two policies on the same fresh instances: when one has less regret than the other, and by how much."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+from jaxids.experiment import build
+from jaxids.experiment.results import Curve, Results, paired
+from jaxids.plot.figures import DPI, save
+from jaxids.plot.styles import BLACK, PAPER, RC
+
+BINS = 12  # of instances by the noise of their best action, equally many in each
+
+
+def draw(results: Results) -> list[Path]:
+    """Draw the comparisons that experiments ask for, one figure for each panel that has both curves."""
+    written = []
+    for panel in results.panels():
+        named = {curve.label: curve for curve in panel.curves}
+        pairs = [(named[a], named[b]) for a, b in panel.table["compare"] if {a, b} <= set(named)]
+        if pairs:
+            written += save(compare(pairs), panel.folder / f"{panel.stem}-pairs")
+    return written
+
+
+def compare(pairs: Sequence[tuple[Curve, Curve]]) -> Figure:
+    """A row for each pair: regret against regret, and their ratio by the noise of the best action."""
+    with matplotlib.rc_context(RC):
+        figure = Figure(figsize=(8.4, 3.5 * len(pairs)), dpi=DPI, layout="constrained")
+        for row, (one, other) in zip(figure.subplots(len(pairs), 2, squeeze=False), pairs, strict=True):
+            trials, mine, theirs = paired(one, other)
+            _regrets(row[0], one, other, mine, theirs)
+            met = build.instances(one.setting, trials)
+            best = np.asarray(met.rho)[np.arange(len(trials)), np.argmax(met.mean, axis=1)]
+            _ratios(row[1], one, other, mine / theirs, best)
+    return figure
+
+
+def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.ndarray) -> None:
+    ends = min(mine.min(), theirs.min()) * 0.8, max(mine.max(), theirs.max()) * 1.25
+    axes.scatter(theirs, mine, s=3, alpha=0.25, lw=0, color=PAPER[one.policy].color, rasterized=True)
+    axes.plot(ends, ends, color=BLACK, lw=0.8)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    axes.set_xlabel(f"regret of {other.label} on an instance")
+    axes.set_ylabel(f"regret of {one.label} on the same")
+    wins = f"{one.label} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
+    medians = f"median {np.median(mine):.1f} against {np.median(theirs):.1f}"
+    axes.set_title(f"{wins}\n{medians}, mean {mine.mean():.1f} against {theirs.mean():.1f}", loc="left")
+
+
+def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.ndarray) -> None:
+    axes.scatter(best, ratio, s=3, alpha=0.15, lw=0, color=PAPER[one.policy].color, rasterized=True)
+    bins = np.array_split(np.argsort(best, kind="stable"), min(BINS, len(best)))
+    centres = [np.median(best[i]) for i in bins]
+    low, middle, high = np.transpose([np.quantile(ratio[i], (0.25, 0.5, 0.75)) for i in bins])
+    axes.fill_between(centres, low, high, color=BLACK, alpha=0.18, lw=0, label="middle half")
+    axes.plot(centres, middle, color=BLACK, lw=1.2, label="median")
+    axes.axhline(1, color=BLACK, lw=0.8, ls=(0, (1, 1)))
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("ρ(x*), the noise of the best action")
+    axes.set_ylabel(f"regret of {one.label} over {other.label}")
+    axes.set_title(f"below 1, {one.label} has less regret", loc="left")
+    axes.legend(loc="upper left", frameon=True, fontsize=7)

@@ -1,0 +1,1 @@
+"""The report: figures, final regrets, and claims with the numbers that decide them."""

@@ -1,0 +1,90 @@
+"""Tiles on every core or GPU: a few ahead of the one who asks for them, in order."""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from jaxids import policies
+from jaxids.problems import Problem
+from jaxids.tiles import Hook, compiled, tile_width
+
+AHEAD = 2  # tiles under way or waiting to be taken, for every worker
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The trials of one tile: regret [R, n] and what was kept [R, …, n] at the recorded steps, totals […, n]."""
+
+    index: int
+    regret: np.ndarray
+    recorded: Any
+    totals: Any
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _default_precision(leaf: Any) -> Array:
+    """A number of any kind as the same kind of array, so that none of them compiles anew."""
+    return jnp.asarray(leaf, jnp.result_type(float))
+
+
+def run(
+    problem: Problem,
+    policy: policies.Policy,
+    *,
+    key: Key[Array, ""],
+    trials: int,
+    at: np.ndarray,
+    record: Hook | None = None,
+    total: Hook | None = None,
+    devices: Sequence[Any] | None = None,
+    indices: Iterable[int] | None = None,
+) -> Iterator[Tile]:
+    """Run tiles, all of them or those with the given indices, and yield them in order.
+
+    Indices are asked for only shortly before they run. Whoever stops early waits for no tile under way.
+    """
+    devices = list(jax.local_devices() if devices is None else devices)
+    if not devices:
+        raise ValueError("devices: got none; it takes a list of at least one")
+    platform = devices[0].platform
+    width = tile_width(problem, platform)
+    count = -(-trials // width)
+    tile = partial(compiled(platform), width=width, record=record, total=total)
+    problem, policy = jax.tree.map(_default_precision, (problem, policy))
+    placed = [jax.device_put((problem, policy, key), device) for device in devices]
+    for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
+        jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))
+    x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
+
+    def one(index: int, arguments: Any) -> Tile:
+        with jax.enable_x64(x64):
+            out = jax.device_get(tile(*arguments, index * width, at))
+        return Tile(index, *jax.tree.map(lambda leaf: leaf[..., : trials - index * width], out))
+
+    workers = cores() if platform == "cpu" else len(devices)
+    pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()
+    try:
+        for index, arguments in zip(range(count) if indices is None else indices, cycle(placed), strict=False):
+            if not 0 <= index < count:
+                raise ValueError(f"indices: got {index}; it takes tiles from 0 to {count - 1}")
+            pending.append(pool.submit(one, index, arguments))
+            if len(pending) >= AHEAD * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
