@@ -5,18 +5,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxids import beliefs, confidence, information, policies, problems, ratio
+    from jaxids.experiment.results import Results, load
     from jaxids.simulator import Result, simulate
 
 __version__ = "0.1.0"
-__all__ = ["Result", "beliefs", "confidence", "information", "policies", "problems", "ratio", "simulate"]
+__all__ = [
+    "Result",
+    "Results",
+    "beliefs",
+    "confidence",
+    "information",
+    "load",
+    "policies",
+    "problems",
+    "ratio",
+    "simulate",
+]
+_HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.results"}
 
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for, so that the command line answers without JAX."""
     if name not in __all__:
         raise AttributeError(f"module 'jaxids' has no attribute {name!r}")
-    if name in ("Result", "simulate"):
-        return getattr(import_module("jaxids.simulator"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"jaxids.{_HOMES[name]}"), name)
     return import_module(f"jaxids.{name}")
 
 

@@ -27,7 +27,7 @@ def problem_of(table: Table) -> Problem:
         size = {"num_actions": table["actions"], "dim": table["dim"]}
         base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
         if table["instance"] != "fresh":
-            base = Fixed(base.draw(jax.random.key(table["instance"])), noise)
+            base = Fixed(_drawn(base, jax.random.key(table["instance"])), noise)
     if "sigma" in table:
         if isinstance(table["rho"], list):
             raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
@@ -37,6 +37,12 @@ def problem_of(table: Table) -> Problem:
     if "probes" in table:
         base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
     return base
+
+
+@jax.jit
+def _drawn(problem: Problem, key: jax.Array) -> Instance:
+    """An instance, drawn by one compiled function for all seeds and noise ranges."""
+    return problem.draw(key)
 
 
 def policy_of(setting: Table) -> policies.Policy:

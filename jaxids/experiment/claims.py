@@ -25,4 +25,6 @@ def checked(claim: Mapping[str, Any]) -> Table:
     table = keys.checked(claim, CLAIM, "claims.")
     if table["test"] in ("less", "same") and len(table["curves"]) < 2:
         raise ValueError(f"claims.curves: got {table['curves']!r}; {table['test']!r} takes two or more")
+    if table["test"] == "lowest" and len(table["curves"]) != 1:
+        raise ValueError(f"claims.curves: got {table['curves']!r}; 'lowest' takes one, compared with all others")
     return table

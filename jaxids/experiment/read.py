@@ -30,10 +30,15 @@ class Cell:
 class Experiment:
     """A checked experiment: what its file says, and the cells it unfolds into."""
 
-    name: str
+    path: Path
     source: str
     table: Table
     cells: list[Cell]
+
+    @property
+    def name(self) -> str:
+        """The name of its file, and of its folder of results."""
+        return self.path.stem
 
 
 def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
@@ -45,8 +50,9 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
             _change(table, name, value)
         table = _checked(table)
         cells = list(_cells(table))
-        _check_labels(table, [cell.label for cell in cells])
-        return Experiment(path.stem, source, table, cells)
+        if not changes:  # a change may take curves away; claims on them are then not decided
+            _check_claims(table, {cell.label: cell.setting for cell in cells})
+        return Experiment(path, source, table, cells)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file in UTF-8") from None
     except ValueError as error:
@@ -134,13 +140,19 @@ def _cells(table: Table) -> Iterator[Cell]:
                     yield Cell(label, panel, numbers, setting)
 
 
-def _check_labels(table: Table, labels: list[str]) -> None:
-    """Claims and comparisons speak of curves that there are."""
+def _check_claims(table: Table, settings: Mapping[str, Table]) -> None:
+    """Claims and comparisons speak of curves that there are, and of what these record."""
     used = {"claims.curves": [claim["curves"] for claim in table["claims"]], "compare": table["compare"]}
     for key, lists in used.items():
         for label in itertools.chain.from_iterable(lists):
-            if label not in labels:
-                raise ValueError(f"{key}: no curve is called {label!r}; {keys.nearest(label, labels)}")
+            if label not in settings:
+                raise ValueError(f"{key}: no curve is called {label!r}; {keys.nearest(label, list(settings))}")
+    for claim in table["claims"]:
+        for label in claim["curves"] if claim["test"] == "never noisier" else ():
+            if not (settings[label]["pulls"] and "sigma" in settings[label]["problem"]):
+                raise ValueError(
+                    f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"
+                )
 
 
 def _points(grid: Table, problem: Table) -> Iterator[Table]:

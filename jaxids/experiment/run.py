@@ -63,7 +63,7 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
         try:
             problem = build.problem_of(cell.setting["problem"])
         except ValueError as error:
-            raise ValueError(f"{experiment.name}.toml: problem.{error}") from None
+            raise ValueError(f"{experiment.path}: problem.{error}") from None
         policy, width = build.policy_of(cell.setting), build.width_of(problem)
         setting = build.full_setting(cell.setting, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
@@ -88,7 +88,7 @@ def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
         return store.read_tile(job.folder, index) is not None
     except store.DamagedError as damage:
         if messages is not None:
-            messages.append(f"{damage}; computed again")
+            messages.append(str(damage))
         return False
 
 

@@ -130,6 +130,6 @@ def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
     except FileNotFoundError:
         return None
     if _checksum(path, content) != expected:
-        raise DamagedError(f"{path}: damaged, its checksum does not fit")
+        raise DamagedError(f"{path}: damaged, its checksum does not fit; `jaxids run` computes it again")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}

@@ -15,7 +15,7 @@ SCALES = ("linear", "log-log")
 
 
 def update(folder: Path, names: Collection[str] = ()) -> None:
-    """Draw the figures and write the page, unless they are there, and print the claims of all experiments or of some."""
+    """Draw the figures and write the page, unless they are there, and print the claims (of some experiments)."""
     results = load(folder)
     record, page, inputs = folder / "report.json", folder / "report.html", _digest(results)
     if not _as_made(record, inputs):

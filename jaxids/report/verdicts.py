@@ -6,6 +6,7 @@ standard errors of what was measured, does not hold when it is false at every su
 At two standard errors a test decides wrongly about once in 40 times when the truth lies on its very border.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -51,7 +52,10 @@ def judge(claim: Table, named: Mapping[str, Curve]) -> Verdict:
     tested = tested.format_map(claim | {"percent": f"{claim['margin']:.0%}"})
     if missing := [label for label in claim["curves"] if label not in named]:
         return Verdict(claim["says"], tested, [f"no trials of {', '.join(missing)}"], MISSING)
-    parts = test(claim, [named[label] for label in claim["curves"]], named)
+    chosen = [named[label] for label in claim["curves"]]
+    if not len(functools.reduce(np.intersect1d, [curve.trials for curve in chosen])):
+        return Verdict(claim["says"], tested, ["no trials in common"], MISSING)
+    parts = test(claim, chosen, named)
     return Verdict(claim["says"], tested, [part.measured for part in parts], _worst(parts))
 
 
@@ -89,8 +93,10 @@ def _less(claim: Table, chosen: Sequence[Curve], named: Mapping[str, Curve]) -> 
 
 def _lowest(claim: Table, chosen: Sequence[Curve], named: Mapping[str, Curve]) -> list[_Part]:
     """Below every other curve; the one nearest to it is shown."""
-    others = [curve for curve in named.values() if curve not in chosen]
+    others = [curve for curve in named.values() if curve is not chosen[0]]
     parts = {curve.label: _below(chosen[0], curve, 1.0) for curve in others}
+    if not others:
+        return [_Part(f"{shown(chosen[0])}, and no other curve", OPEN)]
     nearest = min(others, key=lambda curve: curve.mean[-1])
     return [_Part(f"the lowest other: {parts[nearest.label].measured}", _worst(list(parts.values())))]
 
