@@ -11,8 +11,9 @@ LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
 class Progress:
     """Trials done of the curve under way, steps per second, and the time left for everything that is to be run."""
 
-    def __init__(self, work: int, stream: TextIO = sys.stderr) -> None:
-        self._stream, self._terminal = stream, stream.isatty()
+    def __init__(self, work: int, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
         self._work, self._done, self._began = work, 0, time.monotonic()
         self._name, self._trials, self._of, self._steps, self._here = "", 0, 0, 0, 0
         self._said = self._started = self._began

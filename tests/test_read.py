@@ -1,0 +1,172 @@
+"""Experiment files: what they unfold into, and that every slip is one line that names file, key and what would do."""
+
+from pathlib import Path
+
+import pytest
+
+from jaxids.experiment import read
+from jaxids.experiment.read import in_words
+
+ROOT = Path(__file__).parent.parent
+GRID = """
+policies = ["UCB", "TS"]
+[problem]
+rho = 0.5
+[estimator]
+lam = 2.0
+[grid]
+delta = [0.01, 0.1]
+problem.dim = [2, 3, 4]
+[[curves]]
+label = "{policy}-{rho}"
+policies = ["UCB"]
+grid.rho = [1.0, 1.5]
+[[curves]]
+policies = ["IDS-UCB"]
+estimator.lam = 3.0
+grid.sigma = [2.0]
+"""
+
+
+def unfolded(tmp_path, text, changes=None):
+    path = tmp_path / "some.toml"
+    path.write_text(text)
+    return read.read(path, changes)
+
+
+def test_grids_unfold_into_panels_and_curves(tmp_path):
+    cells = unfolded(tmp_path, GRID).cells
+    labels = ["UCB", "TS", "UCB-1", "UCB-1.5", "IDS-UCB, sigma = 2"]
+    assert [cell.label for cell in cells] == labels * 6
+    assert [cell.panel for cell in cells[::5]] == [{"delta": a, "dim": d} for a in (0.01, 0.1) for d in (2, 3, 4)]
+    last = cells[-1].setting
+    assert last["policy"] == "IDS-UCB"
+    assert last["estimator"] == {"delta": 0.1, "lam": 3.0, "norm_bound": 1.0}
+    assert {key: last["problem"][key] for key in ("kind", "dim", "rho", "sigma")} == {
+        "kind": "unit ball",
+        "dim": 4,
+        "rho": 0.5,
+        "sigma": 2.0,
+    }
+    assert "sigma" not in cells[0].setting["problem"]
+    assert cells[0].setting["estimator"]["lam"] == 2.0
+
+
+def test_values_can_be_changed(tmp_path):
+    changes = {"trials": 7, "lam": 0.5, "problem.actions": 9, "grid.delta": [0.2], "steps": 3}
+    experiment = unfolded(tmp_path, GRID, changes)
+    assert experiment.table["trials"] == 7
+    setting = experiment.cells[0].setting
+    assert (setting["steps"], setting["problem"]["actions"], setting["estimator"]["lam"]) == (3, 9, 0.5)
+    assert {cell.panel["delta"] for cell in experiment.cells} == {0.2}
+
+
+def test_every_experiment_of_the_project_reads():
+    files = read.files([ROOT / "experiments", ROOT / "experiments" / "paper"])
+    names = {path.stem: read.read(path) for path in files}
+    assert {"fig1a", "fig1b", "fig2a", "fig2b", "instances"} <= set(names)
+    assert all(names[panel].table["claims"] for panel in ("fig1a", "fig1b", "fig2a", "fig2b", "instances"))
+    assert [len(names[name].cells) for name in ("fig1a", "fig1b", "fig2a", "fig2b", "instances")] == [6, 8, 14, 13, 13]
+    paper = names["fig1b"].cells[0].setting
+    assert (paper["steps"], names["fig1b"].table["trials"], paper["estimator"]["delta"]) == (5000, 500, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "policies: missing; it takes a list of the paper's policies"),
+        ("policies = []", r"policies: got \[\]; it takes a list"),
+        ("trails = 5", "trails: unknown key; nearest: trials"),
+        ('policies = ["UCB"]\nproblem.roh = 1.0', r"problem\.roh: unknown key; nearest: rho"),
+        ('policies = ["IDS-UBC"]', "policies: got .*'IDS-UBC' is none of them, nearest: IDS-UCB"),
+        ('policies = ["UCB", "UCB"]', "policies: got .* none twice"),
+        ('policies = "UCB"', "policies: got 'UCB'; it takes a list"),
+        ('policies = ["UCB"]\ntrials = "5"', "trials: got '5'; it takes a whole number from 1"),
+        ('policies = ["UCB"]\ntrials = 0', "trials: got 0; it takes a whole number from 1"),
+        ('policies = ["UCB"]\ntrials = true', "trials: got True; it takes a whole number"),
+        ('policies = ["UCB"]\nsteps = 10.5', "steps: got 10.5; it takes a whole number"),
+        ('policies = ["UCB"]\nseed = -1', "seed: got -1; it takes a whole number from 0"),
+        ('policies = ["UCB"]\nestimator.delta = 1', r"estimator\.delta: got 1; it takes a number in \(0, 1\)"),
+        ('policies = ["UCB"]\nestimator.lam = nan', r"estimator\.lam: got nan; it takes a number > 0"),
+        ('policies = ["UCB"]\nproblem.rho = [1.0, 0.1]', r"problem\.rho: got \[1.0, 0.1\]; it takes .* low ≤ high"),
+        (
+            'policies = ["UCB"]\nproblem.kind = "ball"',
+            r"problem\.kind: got 'ball'; it takes one of 'unit ball', 'linear'",
+        ),
+        ('policies = ["UCB"]\nproblem = 3', "problem: got 3; it takes a table"),
+        ('policies = ["UCB"]\nproblem.kind = "linear"', r"problem\.actions: missing; it takes a list of actions"),
+        ('policies = ["UCB"]\n[grid]\ndleta = [0.1]', r"grid\.dleta: unknown key; nearest: delta"),
+        ('policies = ["UCB"]\n[grid]\ndelta = 0.1', r"grid\.delta: got 0.1; it takes a list"),
+        ('policies = ["UCB"]\n[grid]\ndelta = [0.1, 2]', r"grid\.delta: got 2; it takes a number in"),
+        ('policies = ["UCB"]\n[grid]\ndelta = [0.1, 0.1]', r"grid\.delta: got .* no value twice"),
+        ('policies = ["UCB"]\n[grid]\nnoise = ["uniform"]', r"grid\.noise: a grid cannot sweep over it"),
+        ('policies = ["UCB"]\n[grid]\nkind = ["linear"]', r"grid\.kind: a grid cannot sweep over it"),
+        ('policies = ["UCB"]\n[[curves]]\npolicies = ["UCB"]', r"curves\.label: two curves are called 'UCB'"),
+        ('policies = ["UCB"]\n[[curves]]\nlabel = "x"', r"curves\.policies: missing"),
+        (
+            '[[curves]]\nlabel = "{polcy}"\npolicies = ["UCB"]',
+            r"curves\.label: got '\{polcy\}'; in braces it takes policy",
+        ),
+        ('policies = ["UCB"]\n[[claims]]\ntest = "less"', r"claims\.says: missing"),
+        (
+            'policies = ["UCB"]\n[[claims]]\nsays = "x"\ntest = "more"',
+            r"claims\.test: got 'more'; it takes one of 'less'",
+        ),
+        (
+            'policies = ["UCB"]\n[[claims]]\nsays = "x"\ntest = "same"\ncurves = ["UCB", "TSS"]',
+            r"claims\.curves: no curve is called 'TSS'",
+        ),
+        (
+            'policies = ["UCB"]\n[[claims]]\nsays = "x"\ntest = "never noisier"\ncurves = ["UCB"]',
+            r"claims\.test: 'never noisier' takes curves with sigma and pulls = true",
+        ),
+        (
+            'policies = ["UCB"]\n[[claims]]\nsays = "x"\ntest = "less"\ncurves = ["UCB"]',
+            r"claims\.curves: got .* 'less' takes two or more",
+        ),
+        ('policies = ["UCB"]\ncompare = [["UCB"]]', "compare: got .* a list of pairs"),
+        ('policies = ["UCB"]\ncompare = [["UCB", "W-TS"]]', "compare: no curve is called 'W-TS'"),
+        ("policies = [", "Invalid"),
+    ],
+)
+def test_a_slip_names_the_file_the_key_and_what_would_do(tmp_path, text, said):
+    with pytest.raises(ValueError, match=rf"^{tmp_path}/some\.toml: {said}"):
+        unfolded(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"detla": 0.1}, "detla: unknown key; nearest: delta"),
+        ({"delta": 0.1}, r"delta: the file's grid sweeps over it; set grid\.delta"),
+        ({"sigma": 3.0}, r"sigma: the file's grid sweeps over it; set grid\.sigma"),
+        ({"lam": "x"}, r"estimator\.lam: got 'x'"),
+    ],
+)
+def test_a_slip_in_a_change_is_named(tmp_path, changes, said):
+    with pytest.raises(ValueError, match=said):
+        unfolded(tmp_path, GRID, changes)
+
+
+def test_files_are_found_once_and_named_when_missing(tmp_path):
+    (tmp_path / "one.toml").touch()
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "one.toml").touch()
+    assert read.files([tmp_path, tmp_path / "one.toml"]) == [tmp_path / "one.toml"]
+    with pytest.raises(ValueError, match="another experiment has the same name"):
+        read.files([tmp_path, tmp_path / "deeper"])
+    with pytest.raises(ValueError, match=r"ones\.toml: no such file or folder; nearest: one\.toml"):
+        read.files([tmp_path / "ones.toml"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty: no experiment files"):
+        read.files([tmp_path / "empty"])
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"x\.toml: not a text file in UTF-8"):
+        read.read(tmp_path / "x.toml")
+
+
+def test_numbers_in_words():
+    assert [in_words(v) for v in (1.0, 0.5, 3, [0.1, 1.0], "fresh")] == ["1", "0.5", "3", "[0.1, 1]", "fresh"]

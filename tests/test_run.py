@@ -1,0 +1,169 @@
+"""Runs: resumed, added to and damaged, they end with the same files."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxids import cli, load, policies, problems, simulate, tiles
+from jaxids.experiment import read, run
+
+SMALL = """
+title = "Small"
+policies = ["UCB", "W-TS"]
+trials = 600
+steps = 40
+seed = 5
+pulls = true
+[problem]
+actions = 5
+dim = 2
+[grid]
+delta = [0.01, 0.1]
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small experiment, run once."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.toml").write_text(SMALL)
+    assert cli.main(["run", str(folder / "small.toml"), "--out", str(folder / "out")]) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The same in a folder of one's own."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def again(folder, *more):
+    return cli.main(["run", str(folder / "small.toml"), "--out", str(folder / "out"), *more])
+
+
+def snapshot(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_curves_are_those_of_simulate(finished):
+    for curve in load(finished / "out"):
+        policy = {"UCB": policies.ucb(weighted=False, **curve.panel), "W-TS": policies.ts(**curve.panel)}[curve.label]
+        ball = problems.unit_ball(5, 2, (0.1, 1.0))
+        result = simulate(ball, policy, key=jax.random.key(5), trials=600, steps=40, at=curve.steps)
+        assert np.array_equal(curve.final, result.final)
+        assert np.allclose(curve.mean, result.mean, rtol=1e-6)
+        assert np.allclose(curve.stderr, result.stderr, rtol=1e-6)
+
+
+def test_pulls_count_every_step(finished):
+    for curve in load(finished / "out"):
+        assert curve.pulls.shape == (600, 5)
+        assert np.all(curve.pulls.sum(axis=1) == 40)
+
+
+def test_a_second_run_computes_and_writes_nothing(copied, monkeypatch, capsys):
+    before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
+    monkeypatch.setattr(run, "_run_job", None)
+    assert again(copied) == 0
+    assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
+    assert str(copied / "out" / "report.html") in capsys.readouterr().out
+
+
+def test_more_trials_go_on_from_those_there_are(copied, monkeypatch):
+    ran, write = [], run.store.write_tile
+    monkeypatch.setattr(run.store, "write_tile", lambda *a: (ran.append(a[1]), write(*a)))
+    before = load(copied / "out")
+    assert again(copied, "--trials", "1000") == 0
+    assert ran == [3] * 4  # 768 trials were there
+    after = load(copied / "out")
+    for one, other in zip(before, after, strict=True):
+        assert np.array_equal(one.regret, other.regret[:600])
+        assert len(other.final) == 1000
+
+
+def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(copied):
+    before = snapshot(copied / "out" / "small" / "tiles")
+    assert again(copied, "--steps", "20") == 0
+    assert load(copied / "out")["small-delta=0.1/UCB"].steps[-1] == 20
+    after = snapshot(copied / "out" / "small" / "tiles")
+    assert before.items() <= after.items()
+    assert len(after) == 2 * len(before)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "checksum", "remove", "cell"])
+def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
+    before = snapshot(copied / "out")
+    tile = sorted((copied / "out").rglob("*.npz"))[1]
+    if damage == "truncate":
+        tile.write_bytes(tile.read_bytes()[:-10])
+    elif damage == "flip":
+        content = bytearray(tile.read_bytes())
+        content[len(content) // 2] ^= 4
+        tile.write_bytes(content)
+    elif damage == "checksum":
+        tile.with_name(tile.name + ".sha256").write_text("nonsense")
+    elif damage == "cell":
+        tile = tile.parent / "cell.json"
+        tile.write_text("{}")
+    else:
+        tile.unlink()
+    if damage in ("truncate", "flip", "checksum"):
+        with pytest.raises(ValueError, match=rf"{tile}: damaged"):
+            load(copied / "out")
+    assert again(copied) == 0
+    said = capsys.readouterr().err
+    assert (f"{tile}: damaged" in said) == (damage != "remove")
+    assert snapshot(copied / "out") == before
+
+
+def test_figures_and_page_are_made_again_when_altered(copied):
+    before = snapshot(copied / "out")
+    (copied / "out" / "report.html").write_text("")
+    (copied / "out" / "small" / "small-delta=0.1.png").unlink()
+    assert again(copied) == 0
+    assert snapshot(copied / "out") == before
+
+
+def test_numbers_share_one_compilation(tmp_path, finished):
+    text = SMALL.replace("delta = [0.01, 0.1]", "lam = [0.5, 2.0]\nrho = [0.3, 0.6]\nseed = [1, 2]")
+    (tmp_path / "more.toml").write_text(text)
+    before = tiles.compiled("cpu")._cache_size()
+    run.run([read.read(tmp_path / "more.toml", {"trials": 10})], tmp_path)
+    assert tiles.compiled("cpu")._cache_size() == before  # those of the finished run serve
+
+
+def test_impossible_values_end_before_any_work(tmp_path, capsys):
+    (tmp_path / "bad.toml").write_text('policies = ["UCB"]\nproblem.rho = 2.0\nproblem.sigma = 1.0\n')
+    (tmp_path / "theta.toml").write_text('policies = ["UCB"]\nproblem.theta = [1.0, 2.0]\n')
+    for name, said in (
+        ("bad", "problem.sigma: got 1.0; it takes a number ≥ rho = 2.0"),
+        ("theta", "problem.theta: got"),
+    ):
+        assert cli.main(["run", str(tmp_path / f"{name}.toml"), "--out", str(tmp_path / "out")]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith(f"jaxids: {tmp_path}/{name}.toml: {said}")
+        assert line.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_ends_with_one_line(copied, capsys):
+    (copied / "file").touch()
+    assert cli.main(["run", str(copied / "small.toml"), "--out", str(copied / "file")]) == 2
+    said = capsys.readouterr().err
+    assert said == f"jaxids: {copied}/file/small/experiment.json: cannot be written: Not a directory\n"
+
+
+def test_the_command_as_installed_runs(tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL)
+    script = Path(sys.executable).with_name("jaxids")
+    if not script.exists():
+        pytest.skip("jaxids is not installed as a command here")
+    ended = subprocess.run([script, "run", "small.toml", "--trials", "3", "--steps", "4"], cwd=tmp_path, check=False)
+    assert ended.returncode == 0
+    assert (tmp_path / "results" / "report.html").exists()
