@@ -33,6 +33,7 @@ def test_a_log_has_a_line_for_every_curve(monkeypatch):
 def test_a_terminal_has_one_line_that_fills(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: (79, 24))
     screen = Terminal(True)
     shown = progress.Progress(200 * 1000, screen)
     shown.curve("some UCB", 0, 100, 1000)
@@ -45,7 +46,9 @@ def test_a_terminal_has_one_line_that_fills(monkeypatch):
     assert line == "█" * 6 + "░" * 18 + " some UCB  50/100 trials  50000 steps/s  0:06 left"
     clock[0] = 3.0
     shown.advance(50)
-    assert "100/100 trials  0.1 M steps/s  0:03 left" in screen.text
+    assert "100/100 trials  50000 steps/s  0:03 left" in screen.text
+    shown.curve("a long name " * 9, 0, 100, 1000)
+    assert len(screen.text.split("\r\033[K")[-1]) == 78  # one line, which a terminal can take back
     shown.close()
     assert "\n" not in screen.text
     assert screen.text.endswith("\r\033[K")

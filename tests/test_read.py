@@ -170,3 +170,11 @@ def test_a_file_that_is_not_text_is_named(tmp_path):
 
 def test_numbers_in_words():
     assert [in_words(v) for v in (1.0, 0.5, 3, [0.1, 1.0], "fresh")] == ["1", "0.5", "3", "[0.1, 1]", "fresh"]
+
+
+def test_the_experiment_of_the_readme_reads(tmp_path):
+    text = (ROOT / "README.md").read_text().split("```toml\n")[1].split("```")[0]
+    cells = unfolded(tmp_path, text).cells
+    assert len(cells) == 9
+    assert cells[-1].setting["estimator"]["delta"] == 0.1
+    assert cells[-1].setting["problem"]["dim"] == 5

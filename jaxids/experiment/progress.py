@@ -1,5 +1,6 @@
 """How far a run is: a bar on a terminal, plain lines in a log."""
 
+import shutil
 import sys
 import time
 from typing import TextIO
@@ -49,7 +50,8 @@ class Progress:
         if self._terminal:
             filled = BAR * self._done // max(self._work, 1)
             bar = "█" * filled + "░" * (BAR - filled)
-            self._write(f"\r\033[K{bar} {self._name}  {trials}  {speed}  {self._left()} left")
+            line = f"{bar} {self._name}  {trials}  {speed}  {self._left()} left"
+            self._write(f"\r\033[K{line[: shutil.get_terminal_size()[0] - 1]}")
         elif finished or now - self._said > LOG_SECONDS:
             self._said = now
             self._write(f"{self._name}: {trials}, {speed}, {self._left()} left\n")

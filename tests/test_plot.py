@@ -1,0 +1,117 @@
+"""Figures: styles that stay apart, labels that do not meet, the same bytes for the same results."""
+
+import itertools
+
+import numpy as np
+import pytest
+from curves import curve, stored
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from scipy.optimize import minimize
+
+from jaxids import cli, load, policies
+from jaxids.plot import figures, styles
+from jaxids.plot.labels import apart
+
+PLACES = st.lists(st.floats(0, 1), min_size=1, max_size=14)
+
+
+def test_every_policy_has_a_style_of_its_own():
+    assert list(styles.PAPER) == list(policies.PAPER)
+    assert len(set(styles.PAPER.values())) == 13
+
+
+def seen(color, matrix):
+    return np.asarray(matrix) @ np.asarray(to_rgb(color)) ** 2.2
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.eye(3),
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],  # no red cones (Machado 2009)
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],  # no green cones
+    ],
+)
+def test_colours_stay_apart_for_every_reader(matrix):
+    colors = {style.color for style in styles.PAPER.values()}
+    for one, other in itertools.combinations(colors, 2):
+        assert np.linalg.norm(seen(one, matrix) - seen(other, matrix)) > 0.1
+
+
+def test_curves_of_one_policy_differ_by_markers():
+    looks = styles.styles_of(["UCB", "IDS-UCB", "UCB", "UCB", "IDS-UCB"])
+    assert [look.marker for look in looks] == ["", "", "o", "s", "o"]
+    assert looks[0].color == looks[2].color
+
+
+@given(PLACES)
+def test_labels_keep_their_order_and_distance(places):
+    places, least = np.array(places), 0.05
+    spread = apart(places, least, 0.0, 1.0)
+    order = np.argsort(places, kind="stable")
+    assert np.all(np.diff(spread[order]) >= least - 1e-9)
+    assert spread.min() >= -1e-9
+    assert spread.max() <= 1 + 1e-9
+    if len(places) == 1 or np.min(np.diff(np.sort(places))) >= least:
+        assert np.allclose(spread, places)
+
+
+def test_labels_are_as_near_as_can_be(rng):
+    """Against a general solver of the same quadratic program."""
+    for _ in range(5):
+        places = np.sort(rng.uniform(0, 0.5, 7))
+        constraints = {"type": "ineq", "fun": lambda x: np.diff(x) - 0.09}
+        start = np.linspace(0.1, 0.9, 7)
+        best = minimize(lambda x, p=places: np.sum((x - p) ** 2), start, constraints=constraints, bounds=[(0, 1)] * 7)
+        assert np.allclose(apart(places, 0.09, 0.0, 1.0), best.x, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", figures.SUFFIX)
+def test_a_panel_shows_mean_band_and_labels(scale, rng):
+    curves = [curve(name, rng.exponential(mean, 50), name) for name, mean in (("UCB", 50), ("W-TS", 20), ("IDS-F", 90))]
+    axes = Figure().add_subplot()
+    figures.regret(axes, curves, scale)
+    lines = [line for line in axes.get_lines() if len(line.get_xdata()) == len(curves[0].steps)]
+    for line, one in zip(lines, curves, strict=True):
+        assert np.allclose(line.get_ydata(), one.mean)
+        assert line.get_color() == styles.PAPER[one.policy].color
+    assert len(axes.collections) == 3
+    band = axes.collections[0].get_paths()[0].vertices
+    assert np.max(band[:, 1]) == pytest.approx(curves[0].mean[-1] + 2 * curves[0].stderr[-1], rel=1e-5)
+    assert [text.get_text() for text in axes.texts] == ["UCB", "W-TS", "IDS-F"]
+    assert (axes.get_xscale(), axes.get_yscale()) == {
+        "linear": ("linear", "linear"),
+        "log-log": ("log", "log"),
+        "log-time": ("log", "linear"),
+    }[scale]
+    tops = [text.get_position()[1] for text in axes.texts]
+    assert tops[2] > tops[0] > tops[1]
+
+
+@pytest.mark.parametrize("scale", figures.SUFFIX)
+@pytest.mark.filterwarnings("error")
+def test_one_trial_no_regret_and_one_step_can_be_drawn(scale):
+    steps = np.array([1], np.int32)
+    figures.regret(Figure().add_subplot(), [curve("UCB", [0.0]), curve("TS", [3.0])], scale)
+    figures.regret(Figure().add_subplot(), [curve("UCB", [0.0], steps=steps)], scale)
+
+
+def test_the_command_draws_every_panel_as_pdf_and_png(tmp_path, rng, capsys):
+    tables = [(label, {"delta": d}, {}, rng.exponential(9, 20)) for d in (0.01, 0.1) for label in ("UCB", "TS")]
+    stored(tmp_path, tables, trials=20)
+    assert cli.main(["plot", str(tmp_path), "--scale", "log-time"]) == 0
+    names = [f"made-delta={delta}-logtime.{end}" for delta in (0.01, 0.1) for end in ("pdf", "png")]
+    assert capsys.readouterr().out.split() == [str(tmp_path / "made" / name) for name in names]
+    assert (tmp_path / "made" / names[0]).read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "made" / names[1]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path, rng):
+    stored(tmp_path, [("UCB", {}, {}, rng.exponential(9, 20))], trials=20)
+    first = {path: path.read_bytes() for path in figures.draw(load(tmp_path))}
+    for path in first:
+        path.unlink()
+    assert {path: path.read_bytes() for path in figures.draw(load(tmp_path))} == first

@@ -1,0 +1,126 @@
+"""What a store holds, as arrays, frames and CSV."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pandas
+import pytest
+from curves import STEPS, stored
+
+from jaxids import cli, load
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    tables = [
+        (label, {"delta": delta}, {}, rng.exponential(10.0, 600)) for delta in (0.01, 0.1) for label in ("UCB", "W-TS")
+    ]
+    return stored(tmp_path, tables)
+
+
+def test_curves_and_finals(folder, rng):
+    results = load(folder)
+    assert [curve.name for curve in results] == [
+        f"made-delta={delta}/{label}" for delta in (0.01, 0.1) for label in ("UCB", "W-TS")
+    ]
+    curve = results["made-delta=0.1/UCB"]
+    assert curve.regret.shape == (600, len(STEPS))
+    assert np.array_equal(curve.final, curve.regret[:, -1])
+    assert np.allclose(curve.mean, curve.regret.astype(float).mean(axis=0))
+    assert np.allclose(curve.stderr, curve.regret.astype(float).std(axis=0, ddof=1) / np.sqrt(600), rtol=1e-5)
+    assert len(results.select(delta=0.1)) == 2
+    assert len(results.select(policy="UCB", experiment="made")) == 2
+    assert [panel.stem for panel in results.panels()] == ["made-delta=0.01", "made-delta=0.1"]
+
+
+def test_one_experiment_or_all_of_a_folder(folder):
+    one, everything = load(folder / "made"), load(str(folder))
+    assert [curve.name for curve in one] == [curve.name for curve in everything]
+    assert {panel.folder for results in (one, everything) for panel in results.panels()} == {folder / "made"}
+
+
+def test_a_name_that_is_none_or_not_one_is_said(folder):
+    results = load(folder)
+    with pytest.raises(KeyError, match=r"UBC: no such curve; nearest: UCB"):
+        results["UBC"]
+    with pytest.raises(KeyError, match=r"UCB: 2 curves have this label: made-delta=0.01/UCB, made-delta=0.1/UCB"):
+        results["UCB"]
+
+
+def test_what_was_stopped_gives_what_is_there(tmp_path, rng):
+    final = rng.exponential(10.0, 600)
+    tables = [("UCB", {}, {}, final), ("TS", {}, {}, final), ("W-TS", {}, {}, final)]
+    gone = {("UCB", 1), ("TS", 0), ("TS", 1), ("TS", 2)}
+    results = load(stored(tmp_path, tables, missing=gone))
+    assert [curve.label for curve in results] == ["UCB", "W-TS"]
+    assert np.array_equal(results["UCB"].trials, [*range(256), *range(512, 600)])
+    assert np.array_equal(results["UCB"].final, results["W-TS"].final[results["UCB"].trials])
+    assert results["UCB"].asked == 600
+
+
+def test_nothing_to_read_is_said(tmp_path):
+    with pytest.raises(ValueError, match="no results here; it takes a folder that `jaxids run` wrote to"):
+        load(tmp_path)
+    stored(tmp_path, [("UCB", {}, {}, np.ones(5))], trials=5, missing={("UCB", 0)})
+    with pytest.raises(ValueError, match="no tile is finished here yet"):
+        load(tmp_path)
+    (tmp_path / "made" / "experiment.json").write_text("{")
+    with pytest.raises(ValueError, match=r"experiment\.json: damaged"):
+        load(tmp_path)
+
+
+def test_frames_hold_the_same_numbers(folder):
+    results = load(folder)
+    frame = results.frame()
+    assert list(frame.columns) == ["experiment", "label", "policy", "delta", "step", "mean", "stderr"]
+    chosen = frame[(frame.label == "W-TS") & (frame.delta == 0.1)]
+    assert np.array_equal(chosen["mean"], results["made-delta=0.1/W-TS"].mean)
+    finals = results.frame(finals=True)
+    assert len(finals) == 4 * 600
+    assert np.allclose(finals.groupby(["delta", "label"]).regret.mean().loc[0.01, "UCB"], results.curves[0].mean[-1])
+
+
+def test_the_dataset_has_the_same_numbers(folder):
+    results, data = load(folder), load(folder).dataset()
+    assert dict(data.sizes) == {"curve": 4, "step": len(STEPS), "trial": 600}
+    for curve in results:
+        assert np.array_equal(data["mean"].sel(curve=curve.name), curve.mean)
+        assert np.array_equal(data["final"].sel(curve=curve.name), curve.final)
+
+
+@pytest.mark.parametrize("finals", [False, True])
+def test_csv_comes_back_to_the_bit(folder, finals, capsys, tmp_path):
+    options = ["--finals"] * finals
+    assert cli.main(["export", str(folder), *options]) == 0
+    printed = capsys.readouterr().out
+    assert cli.main(["export", str(folder), "--csv", str(tmp_path / "x.csv"), *options]) == 0
+    assert (tmp_path / "x.csv").read_text() == printed
+    pandas.testing.assert_frame_equal(
+        pandas.read_csv(io.StringIO(printed)), load(folder).frame(finals), check_exact=True
+    )
+    assert len(list(csv.reader(io.StringIO(printed)))) == 1 + 4 * (600 if finals else len(STEPS))
+
+
+def test_experiments_of_different_grids_share_a_table(folder, rng):
+    stored(folder, [("UCB, sigma = 1", {}, {"sigma": 1.0}, rng.exponential(1.0, 50))], trials=50, name="other")
+    frame = load(folder).frame()
+    assert frame[frame.experiment == "other"].delta.isna().all()
+    assert frame[frame.experiment == "made"].sigma.isna().all()
+    assert json.loads((folder / "other" / "experiment.json").read_text())["name"] == "other"
+    out = io.StringIO()
+    load(folder).write_csv(out)
+    assert out.getvalue().splitlines()[0] == "experiment,label,policy,delta,sigma,step,mean,stderr"
+
+
+@pytest.mark.parametrize("command", ["plot", "report", "export"])
+def test_a_folder_that_is_none_is_said(tmp_path, command, capsys):
+    assert cli.main([command, str(tmp_path / "nowhere")]) == 2
+    nowhere = f"DIR: got '{tmp_path}/nowhere'; it takes a folder that `jaxids run` wrote to"
+    assert capsys.readouterr().err == f"jaxids {command}: {nowhere}\n"
+    assert cli.main([command, str(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"jaxids: {tmp_path}: no results here; it takes a folder that `jaxids run` wrote to\n"
+    )
