@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxids import beliefs, confidence, information, policies, problems, ratio
-    from jaxids.experiment.results import Results, load
+    from jaxids.experiment.load import load
+    from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
 
 __version__ = "0.1.0"
@@ -21,7 +22,7 @@ __all__ = [
     "ratio",
     "simulate",
 ]
-_HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.results"}
+_HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.load"}
 
 
 def __getattr__(name: str) -> Any:

@@ -39,7 +39,7 @@ def _range(name: str, value: Any, takes: str, inside: Callable[[Any], Any], scal
     with np.errstate(over="ignore", under="ignore"):
         ok = inside(array) & inside(array.astype(working)) & np.isfinite(array.astype(working))
     if not np.all(ok):
-        raise ValueError(f"{name}: got {array[~ok].flat[0]:g}; it takes {takes}, within the range of {working.name}")
+        raise ValueError(f"{name}: got {array[~ok].flat[0]:.12g}; it takes {takes}, within the range of {working.name}")
 
 
 def within(name: str, value: Any, low: float, high: float) -> None:

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import jaxids
@@ -30,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         arguments.run(arguments)
+        _flush()
     except SystemExit as stop:  # how argparse ends after help, version and errors
         return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt as stop:
@@ -43,18 +45,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(_one_line("jaxids", where + (error.strerror or str(error))))
         return BAD_INPUT
-    except ValueError as error:
-        sys.stderr.write(_one_line("jaxids", str(error)))
+    except (ValueError, ImportError, MemoryError) as error:
+        sys.stderr.write(_one_line("jaxids", str(error) or "out of memory"))
+        return BAD_INPUT
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "Out of memory" not in str(error):  # as JAX says it
+            raise
+        sys.stderr.write(_one_line("jaxids", "out of memory; it takes fewer actions or dimensions"))
         return BAD_INPUT
     return 0
 
 
 def script() -> NoReturn:
     """What the installed command runs. It waits for no thread: whatever is worth keeping is on disk by now."""
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere  # the shell may have closed them
     code = main()
+    try:
+        _flush()
+    except OSError:  # nobody listens any more
+        code = code or CLOSED_PIPE
+    os._exit(code)
+
+
+def _flush() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
 
 
 def _parser() -> Parser:

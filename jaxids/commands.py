@@ -4,6 +4,7 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 """
 
 import argparse
+import io
 import os
 import shlex
 import sys
@@ -31,7 +32,7 @@ def _add_run(commands: Any) -> None:
     )
     parser = _add(commands, "run", _run, "run experiment files, draw their figures and write the report", more)
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER", help="experiment files (TOML)")
-    parser.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+    parser.add_argument("--out", type=_out, default=Path("results"), metavar="DIR", help="default: results")
     parser.add_argument("--trials", type=_count, metavar="N", help="in place of the trials of the files")
     parser.add_argument("--steps", type=_count, metavar="N", help="in place of the steps of the files")
     parser.add_argument(
@@ -68,7 +69,7 @@ def _add_plot(commands: Any) -> None:
 
 
 def _plot(arguments: argparse.Namespace) -> None:
-    from jaxids.experiment.results import load
+    from jaxids.experiment.load import load
     from jaxids.plot import figures
 
     for path in figures.draw(load(arguments.folder), arguments.scale):
@@ -94,14 +95,16 @@ def _add_export(commands: Any) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from jaxids.experiment.results import load
+    from jaxids.experiment import store
+    from jaxids.experiment.load import load
 
     results = load(arguments.folder)
     if arguments.csv is None:
         results.write_csv(sys.stdout, arguments.finals)
         return
-    with arguments.csv.open("w", encoding="utf-8", newline="") as file:
-        results.write_csv(file, arguments.finals)
+    text = io.StringIO()
+    results.write_csv(text, arguments.finals)
+    store.write(arguments.csv, text.getvalue().encode())
 
 
 def _add_folder(parser: Any) -> None:
@@ -156,6 +159,12 @@ def _new_file(text: str) -> Path:
     return path
 
 
+def _out(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes a folder")
+    return Path(text)
+
+
 def _folder(text: str) -> Path:
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"got {text!r}; it takes a folder that `jaxids run` wrote to")
@@ -164,9 +173,10 @@ def _folder(text: str) -> Path:
 
 def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
+    takes = "it takes KEY=VALUE, the value as in TOML: text in quotes, lists in brackets"
     try:
-        if not equals:
+        if not equals or not name.strip() or len(text.splitlines()) != 1:
             raise ValueError
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"got {text!r}; it takes KEY=VALUE, the value as in TOML") from None
+        raise argparse.ArgumentTypeError(f"got {text!r}; {takes}") from None

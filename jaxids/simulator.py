@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import checks, policies, workers
+from jaxids import checks, moments, policies, workers
 from jaxids.problems import Problem
 from jaxids.tiles import Hook
 
@@ -61,21 +61,15 @@ def simulate(
             checks.function(name, hook)
     at = recorded_steps(steps, at)
     until = at if at[-1] == steps else np.append(at, np.int32(steps))
-    count, mean, square, final, kept, sums = 0, np.zeros(len(at)), np.zeros(len(at)), [], [], []
+    regret, final, kept, sums = moments.empty(len(at)), [], [], []
     run = partial(workers.run, problem, policy, key=key, trials=trials, at=until, devices=devices)
     for tile in run(record=record, total=total):
-        regret = tile.regret[: len(at)].astype(float)
-        n = regret.shape[1]
-        shift = regret.mean(axis=1) - mean
-        square += regret.var(axis=1) * n + shift**2 * count * n / (count + n)
-        mean += shift * n / (count + n)
-        count += n
+        regret = moments.merge(regret, tile.regret[: len(at)])
         final.append(tile.regret[-1])
         kept.append(jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded))
         sums.append(tile.totals)
     recorded, totals = (jax.tree.map(lambda *parts: _joined(parts), *trees) for trees in (kept, sums))
-    stderr = np.sqrt(square / (count - 1) / count) if count > 1 else np.full(len(at), np.nan)
-    return Result(at, mean, stderr, np.concatenate(final), recorded, totals)
+    return Result(at, regret.mean, regret.stderr, np.concatenate(final), recorded, totals)
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from curves import curve, stored
+from curves import curve, panel, stored
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 from jaxids import cli, load, policies
-from jaxids.plot import figures, styles
+from jaxids.plot import figures, instances, styles
 from jaxids.plot.labels import apart
+from jaxids.problems import Instance
 
 PLACES = st.lists(st.floats(0, 1), min_size=1, max_size=14)
 
@@ -107,6 +108,35 @@ def test_the_command_draws_every_panel_as_pdf_and_png(tmp_path, rng, capsys):
     assert capsys.readouterr().out.split() == [str(tmp_path / "made" / name) for name in names]
     assert (tmp_path / "made" / names[0]).read_bytes().startswith(b"%PDF")
     assert (tmp_path / "made" / names[1]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_words_are_not_formulas_and_fit_the_picture(rng):
+    """A dollar sign is a dollar sign, and long titles and labels stay inside."""
+    curves = [curve("a price of $5 to $10 " * 2, rng.exponential(9, 20)), curve(r"$\frac$", rng.exponential(9, 20))]
+    figure = figures.together([panel(*curves, title=r"cost $\frac$ " * 20)] * 2)
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches() * figure.dpi
+    for axes in figure.axes:
+        for text in [*axes.texts, axes.get_children()[axes.get_children().index(axes._left_title)]]:
+            box = text.get_window_extent()
+            assert box.x0 >= 0
+            assert box.x1 <= width
+            assert box.y1 <= height
+    titles = [axes._left_title.get_window_extent() for axes in figure.axes]
+    assert titles[0].x1 < titles[1].x0
+
+
+def test_instances_are_drawn_as_they_are(rng, monkeypatch):
+    """Each trial a point, theirs across and mine up, and its ratio over the noise of its best action."""
+    mine, theirs = (curve(label, rng.gamma(2.0, 20.0, 40), label) for label in ("IDS-UCB", "W-UCB"))
+    mean, rho = rng.normal(size=(40, 5)), rng.uniform(0.1, 1, (40, 5))
+    monkeypatch.setattr(instances.build, "instances", lambda *_: Instance(None, mean, rho, None))
+    left, right = instances.compare([(mine, theirs)]).axes
+    assert np.allclose(left.collections[0].get_offsets(), np.column_stack([theirs.final, mine.final]))
+    best = [rho[i, np.argmax(mean[i])] for i in range(40)]
+    assert np.allclose(right.collections[0].get_offsets(), np.column_stack([best, mine.final / theirs.final]))
+    wins = np.mean(mine.final < theirs.final)
+    assert f"IDS-UCB has less regret on {wins:.0%} of 40 instances" in left.get_title(loc="left")
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path, rng):

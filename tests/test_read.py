@@ -1,11 +1,12 @@
 """Experiment files: what they unfold into, and that every slip is one line that names file, key and what would do."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from jaxids.experiment import read
-from jaxids.experiment.read import in_words
+from jaxids.experiment import claims, keys, read
+from jaxids.experiment.keys import in_words
 
 ROOT = Path(__file__).parent.parent
 GRID = """
@@ -59,6 +60,25 @@ def test_values_can_be_changed(tmp_path):
     setting = experiment.cells[0].setting
     assert (setting["steps"], setting["problem"]["actions"], setting["estimator"]["lam"]) == (3, 9, 0.5)
     assert {cell.panel["delta"] for cell in experiment.cells} == {0.2}
+    assert experiment.cells[-1].setting["estimator"]["lam"] == 0.5  # also where the curve had its own
+
+
+def test_a_grid_is_changed_where_the_file_has_it(tmp_path):
+    cells = unfolded(tmp_path, GRID, {"grid.rho": [0.8], "grid.norm_bound": [1, 2]}).cells
+    assert [cell.label for cell in cells[:4]] == ["UCB", "TS", "UCB-0.8", "IDS-UCB, sigma = 2"]
+    assert {tuple(cell.panel) for cell in cells} == {("delta", "dim", "norm_bound")}
+
+
+def test_whole_and_real_numbers_are_the_same_setting(tmp_path):
+    one, other = (unfolded(tmp_path, f"policies = ['UCB']\nestimator.lam = {lam}").cells for lam in ("2", "2.0"))
+    assert repr(one) == repr(other)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "report.html", "a" * 101, "a~b"])
+def test_a_name_that_cannot_be_a_folder_of_results_is_refused(tmp_path, name):
+    (tmp_path / f"{name}.toml").write_text("policies = ['UCB']")
+    with pytest.raises(ValueError, match="the name serves for a folder of results"):
+        read.read(tmp_path / f"{name}.toml")
 
 
 def test_every_experiment_of_the_project_reads():
@@ -105,7 +125,7 @@ def test_every_experiment_of_the_project_reads():
         ('policies = ["UCB"]\n[[curves]]\nlabel = "x"', r"curves\.policies: missing"),
         (
             '[[curves]]\nlabel = "{polcy}"\npolicies = ["UCB"]',
-            r"curves\.label: got '\{polcy\}'; in braces it takes policy",
+            r"curves\.label: got \{polcy\} in .*; in braces it takes policy",
         ),
         ('policies = ["UCB"]\n[[claims]]\ntest = "less"', r"claims\.says: missing"),
         (
@@ -127,6 +147,24 @@ def test_every_experiment_of_the_project_reads():
         ('policies = ["UCB"]\ncompare = [["UCB"]]', "compare: got .* a list of pairs"),
         ('policies = ["UCB"]\ncompare = [["UCB", "W-TS"]]', "compare: no curve is called 'W-TS'"),
         ("policies = [", "Invalid"),
+        ("policies = ['UCB']\nproblem.kind = 'linear'\nproblem.dim = 3", r"problem\.dim: unknown key"),
+        ("policies = ['UCB']\ndelta = 0.1", r"delta: unknown key; nearest: estimator\.delta"),
+        ("policies = ['UCB']\nestimator.lam = 1" + "0" * 400, r"estimator\.lam: got 10"),
+        ("policies = ['UCB']\ncurves = 5", "curves: got 5; it takes a list of tables"),
+        (
+            "policies = ['UCB']\nproblem.actions = 1000000000",
+            r"problem\.actions: got 1000000000; .* to 1000000",
+        ),
+        ("policies = ['UCB']\ngrid.problme.rho = [1.0]", r"grid\.problme\.rho: unknown key; nearest"),
+        ("policies = ['UCB']\ngrid.estimator.rho = [1.0]", r"grid\.estimator\.rho: unknown key"),
+        (GRID.replace("grid.rho = [1.0, 1.5]", "grid.dim = [1]"), r"curves\.dim: the grid at the top sweeps over it"),
+        (GRID.replace("grid.rho = [1.0, 1.5]", "problem.dim = 1"), r"curves\.dim: the grid at the top sweeps over it"),
+        (
+            GRID.replace("grid.rho = [1.0, 1.5]", "grid.steps = [1, 2]"),
+            r"curves\.grid\.steps: all curves share it",
+        ),
+        ("policies = ['UCB', 'TS']\nproblem.instance = 3\ncompare = [['UCB', 'TS']]", "compare: got .* is 'fresh'"),
+        ("policies = ['UCB', 'TS']\ncompare = [['UCB', 'UCB']]", "compare: got .* a list of pairs"),
     ],
 )
 def test_a_slip_names_the_file_the_key_and_what_would_do(tmp_path, text, said):
@@ -141,6 +179,9 @@ def test_a_slip_names_the_file_the_key_and_what_would_do(tmp_path, text, said):
         ({"delta": 0.1}, r"delta: the file's grid sweeps over it; set grid\.delta"),
         ({"sigma": 3.0}, r"sigma: the file's grid sweeps over it; set grid\.sigma"),
         ({"lam": "x"}, r"estimator\.lam: got 'x'"),
+        ({"rho": 0.7}, r"rho: the file's grid sweeps over it; set grid\.rho"),
+        ({"grid.rho": 0.7}, r"grid\.problem\.rho: got 0.7; it takes a list"),
+        ({"grid.lam": [1.0]}, r"curves\.lam: the grid at the top sweeps over it"),
     ],
 )
 def test_a_slip_in_a_change_is_named(tmp_path, changes, said):
@@ -168,7 +209,17 @@ def test_a_file_that_is_not_text_is_named(tmp_path):
         read.read(tmp_path / "x.toml")
 
 
+def test_every_key_is_explained():
+    text = (ROOT / "experiments" / "README.md").read_text()
+    tables = (keys.TOP, keys.CURVES, keys.ESTIMATOR, claims.CLAIM, *keys.PROBLEMS.values())
+    for name in {name for table in tables for name in table}:
+        assert re.search(rf"`(\[+)?{name}\b", text), name
+    for test in claims.TESTS:
+        assert f'`"{test}"`' in text
+
+
 def test_numbers_in_words():
+    assert in_words(1.0000001) == "1.0000001"
     assert [in_words(v) for v in (1.0, 0.5, 3, [0.1, 1.0], "fresh")] == ["1", "0.5", "3", "[0.1, 1]", "fresh"]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import pytest
 from jaxids import cli, load, policies, problems, simulate
 from jaxids.experiment import build, read
 from jaxids.policies import Choice, Policy
-from jaxids.report import markup
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 PANELS = ("fig1a", "fig1b", "fig2a", "fig2b")
@@ -46,12 +46,14 @@ def test_every_claim_is_on_the_page_with_numbers_and_a_verdict(paper):
         folder = EXPERIMENTS / "paper" if name in PANELS else EXPERIMENTS
         claims = read.read(folder / f"{name}.toml").table["claims"]
         section = page.split(f'<section id="{name}">')[1].split("</section>")[0]
+        assert "trials = 12, steps = 60 in place of what the file says" in section
         assert section.count("<td class='verdict ") == len(claims)
         for claim in claims:
-            assert markup.html.escape(claim["says"]) in section
+            assert escape(claim["says"]) in section
     assert page.count(">not run</td>") == 4  # of the fresh instances only two claims have their curves
     for curve in load(paper):
-        assert f"<td class='number'>{curve.mean[-1]:.1f}</td>" in page
+        final, error = f"<td class='number'>{curve.mean[-1]:.1f}</td>", f"± {2 * curve.stderr[-1]:.1f}</td>"
+        assert f"<tr><td>{curve.label}</td>{final}<td class='number'>{error}<td class='number'>12</td></tr>" in page
 
 
 class Links(HTMLParser):
@@ -66,8 +68,10 @@ class Links(HTMLParser):
 def test_the_page_needs_nothing_else(paper):
     links, page = Links(), (paper / "report.html").read_text()
     links.feed(page)
-    assert len(links.found) == 11
-    assert all(link.startswith("data:image/png;base64,") for link in links.found)
+    inside = [link for link in links.found if link.startswith("#")]
+    assert inside == [f"#{name}" for name in (*PANELS, "instances")]
+    assert all(link.startswith("data:image/png;base64,") for link in links.found if link not in inside)
+    assert len(links.found) == 11 + 5
     assert not re.search(r"@import|url\(", page)
 
 

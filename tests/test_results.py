@@ -2,7 +2,8 @@
 
 import csv
 import io
-import json
+import shutil
+import sys
 
 import numpy as np
 import pandas
@@ -32,19 +33,25 @@ def test_curves_and_finals(folder, rng):
     assert np.allclose(curve.stderr, curve.regret.astype(float).std(axis=0, ddof=1) / np.sqrt(600), rtol=1e-5)
     assert len(results.select(delta=0.1)) == 2
     assert len(results.select(policy="UCB", experiment="made")) == 2
-    assert [panel.stem for panel in results.panels()] == ["made-delta=0.01", "made-delta=0.1"]
+    with pytest.raises(ValueError, match=r"dleta: got 0\.1; nearest: delta"):
+        results.select(dleta=0.1)
+    assert len(repr(results)) < 200
+    assert repr(curve) == "Curve('made-delta=0.1/UCB': 600 trials of 1000 steps)"
+    assert [panel.stem for panel in results.panels] == ["made-delta=0.01", "made-delta=0.1"]
 
 
 def test_one_experiment_or_all_of_a_folder(folder):
     one, everything = load(folder / "made"), load(str(folder))
     assert [curve.name for curve in one] == [curve.name for curve in everything]
-    assert {panel.folder for results in (one, everything) for panel in results.panels()} == {folder / "made"}
+    assert {panel.folder for results in (one, everything) for panel in results.panels} == {folder / "made"}
 
 
 def test_a_name_that_is_none_or_not_one_is_said(folder):
     results = load(folder)
     with pytest.raises(KeyError, match=r"UBC: no such curve; nearest: UCB"):
         results["UBC"]
+    with pytest.raises(KeyError, match=r"made/UCB: no such curve; nearest: made-delta=0.1/UCB"):
+        results["made/UCB"]
     with pytest.raises(KeyError, match=r"UCB: 2 curves have this label: made-delta=0.01/UCB, made-delta=0.1/UCB"):
         results["UCB"]
 
@@ -58,6 +65,39 @@ def test_what_was_stopped_gives_what_is_there(tmp_path, rng):
     assert np.array_equal(results["UCB"].trials, [*range(256), *range(512, 600)])
     assert np.array_equal(results["UCB"].final, results["W-TS"].final[results["UCB"].trials])
     assert results["UCB"].asked == 600
+    assert results.panels[0].missing == ["TS"]
+    assert np.array_equal(results["UCB"].regret[:, -1], results["UCB"].final)
+
+
+def test_a_copied_folder_is_an_experiment_of_its_own(folder):
+    shutil.copytree(folder / "made", folder / "backup")
+    assert [panel.stem for panel in load(folder).panels] == [
+        f"{name}-delta={delta}" for name in ("backup", "made") for delta in (0.01, 0.1)
+    ]
+
+
+def test_ranges_can_be_selected(tmp_path):
+    points = [[0.1, 1.0], [0.4, 0.6]]
+    stored(tmp_path, [("UCB", {"rho": rho}, {}, np.ones(5)) for rho in points], trials=5)
+    assert load(tmp_path).select(rho=[0.1, 1.0]).curves[0].panel == {"rho": [0.1, 1.0]}
+
+
+@pytest.mark.parametrize("package", ["pandas", "xarray"])
+def test_without_the_extra_packages_the_error_says_how_to_get_them(folder, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{package} is not installed; `pip install 'jaxids\[frames\]'` brings it"):
+        load(folder).frame() if package == "pandas" else load(folder).dataset()
+
+
+def test_damage_is_an_error_or_leaves_an_experiment_out(folder, rng):
+    stored(folder, [("UCB", {}, {}, np.ones(5))], trials=5, name="other")
+    for content in (b"{", b"{}", b"[]", (folder / "made" / "experiment.json").read_bytes().replace(b"600", b"300")):
+        (folder / "made" / "experiment.json").write_bytes(content)
+        with pytest.raises(ValueError, match=r"made/experiment\.json: damaged"):
+            load(folder)
+        said = []
+        assert [curve.name for curve in load(folder, said)] == ["other/UCB"]
+        assert len(said) == 1
 
 
 def test_nothing_to_read_is_said(tmp_path):
@@ -108,7 +148,6 @@ def test_experiments_of_different_grids_share_a_table(folder, rng):
     frame = load(folder).frame()
     assert frame[frame.experiment == "other"].delta.isna().all()
     assert frame[frame.experiment == "made"].sigma.isna().all()
-    assert json.loads((folder / "other" / "experiment.json").read_text())["name"] == "other"
     out = io.StringIO()
     load(folder).write_csv(out)
     assert out.getvalue().splitlines()[0] == "experiment,label,policy,delta,sigma,step,mean,stderr"

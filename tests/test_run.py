@@ -1,6 +1,8 @@
 """Runs: resumed, added to and damaged, they end with the same files."""
 
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from jaxids import cli, load, policies, problems, simulate, tiles
 from jaxids.experiment import read, run
+from jaxids.report import page
 
 SMALL = """
 title = "Small"
@@ -70,6 +73,7 @@ def test_pulls_count_every_step(finished):
 def test_a_second_run_computes_and_writes_nothing(copied, monkeypatch, capsys):
     before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
     monkeypatch.setattr(run, "_run_job", None)
+    monkeypatch.setattr(page, "draw", None)
     assert again(copied) == 0
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
     assert str(copied / "out" / "report.html") in capsys.readouterr().out
@@ -87,16 +91,18 @@ def test_more_trials_go_on_from_those_there_are(copied, monkeypatch):
         assert len(other.final) == 1000
 
 
-def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(copied):
+def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(copied, capsys):
     before = snapshot(copied / "out" / "small" / "tiles")
     assert again(copied, "--steps", "20") == 0
+    assert "small/experiment.json: was of another setting, or damaged" in capsys.readouterr().err
+    assert "Run with steps = 20 in place of what the file says" in (copied / "out" / "report.html").read_text()
     assert load(copied / "out")["small-delta=0.1/UCB"].steps[-1] == 20
     after = snapshot(copied / "out" / "small" / "tiles")
     assert before.items() <= after.items()
     assert len(after) == 2 * len(before)
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip", "checksum", "remove", "cell"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "checksum", "remove", "cell", "another", "record"])
 def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
     before = snapshot(copied / "out")
     tile = sorted((copied / "out").rglob("*.npz"))[1]
@@ -108,17 +114,25 @@ def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
         tile.write_bytes(content)
     elif damage == "checksum":
         tile.with_name(tile.name + ".sha256").write_text("nonsense")
+    elif damage == "another":
+        other = sorted((copied / "out").rglob("*.npz"))[-1]
+        for end in ("", ".sha256"):
+            text = other.with_name(other.name + end).read_bytes().replace(other.name.encode(), tile.name.encode())
+            tile.with_name(tile.name + end).write_bytes(text)
+    elif damage == "record":
+        tile = copied / "out" / "small" / "experiment.json"
+        tile.write_text(tile.read_text().replace("600", "300"))
     elif damage == "cell":
         tile = tile.parent / "cell.json"
         tile.write_text("{}")
     else:
         tile.unlink()
-    if damage in ("truncate", "flip", "checksum"):
-        with pytest.raises(ValueError, match=rf"{tile}: damaged"):
+    if damage not in ("remove", "cell"):
+        with pytest.raises(ValueError, match=rf"{tile}: (damaged|a tile of another cell)"):
             load(copied / "out")
     assert again(copied) == 0
     said = capsys.readouterr().err
-    assert (f"{tile}: damaged" in said) == (damage != "remove")
+    assert (f"{tile}: " in said) == (damage != "remove")
     assert snapshot(copied / "out") == before
 
 
@@ -141,7 +155,11 @@ def test_numbers_share_one_compilation(tmp_path, finished):
 def test_impossible_values_end_before_any_work(tmp_path, capsys):
     (tmp_path / "bad.toml").write_text('policies = ["UCB"]\nproblem.rho = 2.0\nproblem.sigma = 1.0\n')
     (tmp_path / "theta.toml").write_text('policies = ["UCB"]\nproblem.theta = [1.0, 2.0]\n')
+    (tmp_path / "lam.toml").write_text('policies = ["UCB"]\nestimator.lam = 1e-50\n')
+    (tmp_path / "huge.toml").write_text('policies = ["UCB"]\nproblem.theta = [1e39, 0.0, 0.0]\n')
     for name, said in (
+        ("lam", "estimator.lam: got 1e-50"),
+        ("huge", "problem.theta: got inf"),
         ("bad", "problem.sigma: got 1.0; it takes a number ≥ rho = 2.0"),
         ("theta", "problem.theta: got"),
     ):
@@ -167,3 +185,45 @@ def test_the_command_as_installed_runs(tmp_path):
     ended = subprocess.run([script, "run", "small.toml", "--trials", "3", "--steps", "4"], cwd=tmp_path, check=False)
     assert ended.returncode == 0
     assert (tmp_path / "results" / "report.html").exists()
+
+
+def test_figures_no_longer_asked_for_are_taken_away_and_strangers_left(copied):
+    (copied / "out" / "small" / "mine.png").touch()
+    assert again(copied, "--set", "grid.delta=[0.01]") == 0
+    names = {path.name for path in (copied / "out" / "small").glob("*.png")}
+    assert names == {"small-delta=0.01.png", "small-delta=0.01-loglog.png", "mine.png"}
+
+
+def test_the_folder_of_one_experiment_is_not_the_folder_for_all(copied, capsys):
+    assert cli.main(["run", str(copied / "small.toml"), "--out", str(copied / "out" / "small")]) == 2
+    assert "the folder of one experiment; it takes the folder for all" in capsys.readouterr().err
+
+
+def test_damage_of_another_experiment_does_not_stop_a_report(copied, capsys):
+    shutil.copytree(copied / "out" / "small", copied / "out" / "other")
+    (copied / "out" / "other" / "experiment.json").write_text("{}")
+    assert again(copied) == 0
+    said = capsys.readouterr()
+    assert f"jaxids: left out: {copied}/out/other/experiment.json: damaged" in said.err
+    assert str(copied / "out" / "report.html") in said.out
+
+
+def test_parts_left_anywhere_are_taken_away(copied):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    parts = [
+        folder / f".x~{socket.gethostname()}~{dead.pid}~0.part" for folder in (copied / "out", copied / "out/small")
+    ]
+    for part in parts:
+        part.touch()
+    assert again(copied) == 0
+    assert not any(part.exists() for part in parts)
+
+
+@pytest.mark.parametrize("to", ["| true", "> /dev/full", ">&-"])
+def test_output_nobody_takes_ends_without_a_traceback(finished, to):
+    command = f"{sys.executable} -c 'from jaxids.cli import script; script()' export {finished}/out {to}; echo $?"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=variables, check=False)
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.count("\n") <= 1

@@ -3,10 +3,12 @@
 import errno
 import hashlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
+import zipfile
 from contextlib import nullcontext
 
 import numpy as np
@@ -33,10 +35,12 @@ def test_the_checksum_is_what_sha256sum_checks(tmp_path):
 
 
 def test_a_tile_is_the_same_bytes_every_time(tmp_path):
-    store.write_tile(tmp_path / "a", 0, ARRAYS)
-    time.sleep(2.1)  # zip files keep times in steps of two seconds
-    store.write_tile(tmp_path / "b", 0, ARRAYS)
-    assert (tmp_path / "a" / "00000.npz").read_bytes() == (tmp_path / "b" / "00000.npz").read_bytes()
+    for folder in ("one", "other"):
+        store.write_tile(tmp_path / folder / "cell", 0, ARRAYS)
+    one, other = (tmp_path / folder / "cell" / "00000.npz" for folder in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+    with zipfile.ZipFile(one) as file:  # which would keep a time if asked to
+        assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_every_altered_byte_is_noticed(tmp_path):
@@ -142,6 +146,13 @@ def test_a_file_is_written_only_if_it_differs(tmp_path):
     assert path.stat().st_mtime_ns == stamp
     assert store.keep(path, b"two") is True
     assert path.read_bytes() == b"two"
+
+
+def test_a_tile_of_another_cell_is_noticed(tmp_path):
+    store.write_tile(tmp_path / "one", 0, ARRAYS)
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    with pytest.raises(store.DamagedError, match=r"other/00000\.npz: a tile of another cell"):
+        store.read_tile(tmp_path / "other", 0)
 
 
 def test_a_folder_is_named_by_all_a_result_depends_on():

@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
-from curves import STEPS, curve
+from curves import STEPS, claim, curve, panel
 
-from jaxids.experiment import claims
+from jaxids.experiment.claims import TESTS
+from jaxids.report import verdicts
 from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, decide, judge
 
 
 def decided(test, *curves, also=(), **numbers):
-    claim = claims.checked({"says": "so", "test": test, "curves": [c.label for c in curves], **numbers})
-    return judge(claim, {c.label: c for c in (*curves, *also)})
+    return judge(claim(test, *curves, **numbers), panel(*{c.label: c for c in (*curves, *also)}.values()))
+
+
+def test_every_test_is_known_to_files_and_report():
+    assert list(verdicts.TESTS) == list(TESTS)
 
 
 def test_a_quantity_is_below_a_border_above_it_or_neither():
@@ -34,7 +38,9 @@ def test_order_is_decided_by_paired_differences(rng):
         in (verdict.measured[0])
     )
     assert decided("less", high, low).verdict == FAILS
-    assert decided("less", low, low, high).verdict == OPEN  # equal is not less
+    twin = curve("twin", low.final)
+    assert decided("less", low, twin).verdict == OPEN  # equal is not less
+    assert decided("less", low, twin, high).verdict == OPEN
 
 
 def test_a_factor_asks_for_more(rng):
@@ -63,7 +69,9 @@ def test_the_ratio_s_error_is_that_of_resampling(rng):
 def test_lowest_is_below_every_other(rng):
     low, middle, high = (curve(name, rng.normal(mean, 1, 300)) for name, mean in (("a", 5), ("b", 9), ("c", 20)))
     assert decided("lowest", low, also=(middle, high)).verdict == HOLDS
-    assert decided("lowest", low, also=(middle, high)).measured[0].startswith("the lowest other: a ")
+    assert decided("lowest", low, also=(middle, high)).measured[0].startswith(f"a {low.mean[-1]:.1f} ± ")
+    assert decided("lowest", low, also=(middle, high)).measured[0].endswith("(of 2 others the lowest)")
+    assert decided("lowest", middle, high, also=(low,)).verdict == HOLDS  # of those named
     assert decided("lowest", middle, also=(low, high)).verdict == FAILS
     twin = curve("twin", low.final + rng.normal(0, 1, 300).astype(np.float32))
     assert decided("lowest", low, also=(twin, high)).verdict == OPEN
@@ -84,8 +92,7 @@ def test_growth_is_an_exponent(rng, exponent, verdict):
 
 def test_growth_s_error_is_that_of_resampling(rng):
     regret = np.cumsum(rng.gamma(0.5, 2.0, (300, len(STEPS))), axis=1).astype(np.float32)
-    grown = curve("x", regret[:, -1])
-    object.__setattr__(grown, "regret", regret)
+    grown = curve("x", regret[:, -1], regret=regret)
     error = float(decided("growth", grown).measured[0].split("± ")[1].split(",")[0]) / 2
     late, slopes = STEPS >= 100, []
     for _ in range(2000):
@@ -105,16 +112,32 @@ def test_noisier_copies_are_counted():
     assert decided("never noisier", clean).measured == ["clean: 0 of 300"]
     assert decided("never noisier", clean, other).verdict == FAILS
     assert decided("never noisier", clean, other).measured[1] == "other: 2 of 302"
+    probed = curve("probed", np.ones(3), pulls=np.hstack([pulls, np.ones((3, 2), np.int32)]))
+    assert decided("never noisier", probed).verdict == HOLDS  # probes come after the copies
+    assert decided("never noisier", curve("uncounted", np.ones(3))).verdict == MISSING
 
 
 def test_what_was_not_run_is_not_decided(rng):
     one = curve("one", rng.normal(5, 1, 20))
-    claim = claims.checked({"says": "so", "test": "less", "curves": ["one", "gone"]})
-    assert judge(claim, {"one": one}).verdict == MISSING
+    gone = curve("gone", rng.normal(5, 1, 20))
+    assert judge(claim("less", one, gone), panel(one, missing=["gone"])).verdict == MISSING
+    assert judge(claim("lowest", one), panel(one, missing=["gone"])).verdict == MISSING
     apart = curve("apart", rng.normal(50, 1, 20), trials=np.arange(100, 120))
     assert decided("less", one, apart).verdict == MISSING
     single = curve("single", [4.0])
-    assert decided("less", single, curve("two", [9.0])).verdict == OPEN
+    found = decided("less", single, curve("two", [9.0]))
+    assert found.verdict == OPEN
+    assert found.measured[0].startswith("single 4.0 ± –, two 9.0 ± –; single − two = -5.0 ± –")
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_regret_is_said():
+    none, some = curve("none", np.zeros(5)), curve("some", np.ones(5))
+    assert decided("same", none, some).verdict == FAILS
+    assert decided("same", some, none).verdict == FAILS
+    assert decided("same", none, curve("other", np.zeros(5))).verdict == HOLDS
+    assert decided("growth", none).verdict == MISSING
+    assert decided("growth", curve("short", [1.0, 2.0], steps=np.array([1], np.int32))).verdict == MISSING
 
 
 @pytest.mark.parametrize("test", ["less", "same"])

@@ -35,7 +35,10 @@ def problem_of(table: Table) -> Problem:
             raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
         base = problems.low_high(base, low=table["rho"], high=table["sigma"])
     if "probes" in table:
-        base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
+        try:
+            base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
+        except ValueError as error:
+            raise ValueError(str(error).replace("rho:", "probes:", 1)) from None
     return base
 
 
@@ -57,7 +60,8 @@ def pulls(step: Step) -> jax.Array:
 
 def full_setting(setting: Table, width: int) -> Table:
     """The setting with what a tile's bits depend on besides."""
-    return setting | {"jaxids": jaxids.__version__, "precision": jnp.result_type(float).name, "width": width}
+    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
+    return setting | versions | {"precision": jnp.result_type(float).name, "width": width}
 
 
 def width_of(problem: Problem) -> int:
@@ -87,6 +91,6 @@ def instances(setting: Table, trials: np.ndarray) -> Instance:
 
 def recorded_steps_of(setting: Table) -> np.ndarray:
     """The steps at which a cell's regret is recorded: half of them even in time, half even in log time."""
-    steps, points = setting["steps"], setting["points"]
+    steps, points = setting["steps"], min(setting["points"], 2 * setting["steps"])
     even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
     return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)

@@ -7,16 +7,12 @@ from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
 
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
-_MARGIN = Key("a number > 0", lambda v: keys.is_number(v) and v > 0, 0.1)
 CLAIM = {
     "says": Key("text", lambda v: isinstance(v, str) and bool(v)),
-    "test": Key("one of " + ", ".join(map(repr, TESTS)), lambda v: v in TESTS),
-    "curves": Key(
-        "a list of labels of curves",
-        lambda v: isinstance(v, list) and len(v) > 0 and all(isinstance(name, str) for name in v),
-    ),
-    "margin": _MARGIN,
-    "factor": Key("a number ≥ 1", lambda v: keys.is_number(v) and v >= 1, 1.0),
+    "test": keys.one_of(TESTS),
+    "curves": Key("a list of labels of curves, none twice", keys.is_names),
+    "margin": keys.number("a number > 0", lambda v: v > 0, 0.1),
+    "factor": keys.number("a number ≥ 1", lambda v: v >= 1, 1.0),
 }
 
 
@@ -25,6 +21,26 @@ def checked(claim: Mapping[str, Any]) -> Table:
     table = keys.checked(claim, CLAIM, "claims.")
     if table["test"] in ("less", "same") and len(table["curves"]) < 2:
         raise ValueError(f"claims.curves: got {table['curves']!r}; {table['test']!r} takes two or more")
-    if table["test"] == "lowest" and len(table["curves"]) != 1:
-        raise ValueError(f"claims.curves: got {table['curves']!r}; 'lowest' takes one, compared with all others")
     return table
+
+
+def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
+    """Claims and comparisons speak of curves that there are, and of what these record; or a ValueError."""
+    used = [("claims.curves", claim["curves"]) for claim in table["claims"]]
+    for key, labels in [*used, *(("compare", pair) for pair in table["compare"])]:
+        if unknown := [label for label in labels if label not in settings]:
+            raise ValueError(f"{key}: no curve is called {unknown[0]!r}; {keys.nearest(unknown[0], list(settings))}")
+    for claim in table["claims"]:
+        for label in claim["curves"] if claim["test"] == "never noisier" else ():
+            if not (settings[label]["pulls"] and "sigma" in settings[label]["problem"]):
+                raise ValueError(
+                    f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"
+                )
+    for pair in table["compare"]:
+        if not comparable(*(settings[label] for label in pair)):
+            raise ValueError(f"compare: got {pair!r}; it takes curves on one problem whose instance is 'fresh'")
+
+
+def comparable(one: Table, other: Table) -> bool:
+    """Whether trials of two settings meet the same fresh instances."""
+    return one["problem"] == other["problem"] and one["problem"].get("instance") == "fresh"

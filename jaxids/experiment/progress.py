@@ -48,10 +48,10 @@ class Progress:
         finished, now = self._trials >= self._of, time.monotonic()
         trials = f"{min(self._trials, self._of)}/{self._of} trials"
         if self._terminal:
-            filled = BAR * self._done // max(self._work, 1)
-            bar = "█" * filled + "░" * (BAR - filled)
-            line = f"{bar} {self._name}  {trials}  {speed}  {self._left()} left"
-            self._write(f"\r\033[K{line[: shutil.get_terminal_size()[0] - 1]}")
+            room, line = shutil.get_terminal_size()[0] - 1, f"{self._name}  {trials}  {speed}  {self._left()} left"
+            size = min(BAR, max(0, room - len(line) - 1))
+            filled = size * self._done // max(self._work, 1)
+            self._write(f"\r\033[K{('█' * filled).ljust(size, '░')} {line}"[: room + 4].rstrip())
         elif finished or now - self._said > LOG_SECONDS:
             self._said = now
             self._write(f"{self._name}: {trials}, {speed}, {self._left()} left\n")

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 import jaxids
 from jaxids import policies
 from jaxids.experiment import build, store
+from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
+from jaxids.experiment.load import RECORD
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import Cell, Experiment
 from jaxids.problems import Problem
@@ -36,9 +40,13 @@ def run(experiments: Sequence[Experiment], out: Path) -> int:
     """Bring the store of every experiment up to date and return how many tiles that took."""
     prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
     everything, messages = [job for _, jobs in prepared for job in jobs], list[str]()
+    if (out / RECORD).exists():
+        raise ValueError(f"--out: got {out}, the folder of one experiment; it takes the folder for all")
+    store.clean(out)
     for experiment, jobs in prepared:
-        store.clean(out / experiment.name)
-        store.keep(out / experiment.name / "experiment.json", store.as_json(_described(experiment, jobs)))
+        record = out / experiment.name / RECORD
+        if store.seal(record, store.as_json(_described(experiment, jobs))):
+            messages.append(f"{record}: was of another setting, or damaged; written again, finished tiles are kept")
         for job in jobs:
             if store.keep(job.folder / "cell.json", store.as_json(job.setting)):
                 messages.append(f"{job.folder / 'cell.json'}: damaged; written again")
@@ -53,6 +61,8 @@ def run(experiments: Sequence[Experiment], out: Path) -> int:
                 _run_job(job, count, progress)
     finally:
         progress.close()
+    for experiment, jobs in prepared:  # once more: another run may have left its own
+        store.seal(out / experiment.name / RECORD, store.as_json(_described(experiment, jobs)))
     return sum(missing)
 
 
@@ -60,14 +70,17 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
     """The cells of an experiment as jobs, or a ValueError that names a value no problem can have."""
     jobs = []
     for cell in experiment.cells:
+        section = "problem"
         try:
             problem = build.problem_of(cell.setting["problem"])
+            section = "estimator"
+            policy = build.policy_of(cell.setting)
         except ValueError as error:
-            raise ValueError(f"{experiment.path}: problem.{error}") from None
-        policy, width = build.policy_of(cell.setting), build.width_of(problem)
+            raise ValueError(f"{experiment.path}: {section}.{error}") from None
+        width = build.width_of(problem)
         setting = build.full_setting(cell.setting, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
-        name = f"{experiment.name} {cell.label}"
+        name = f"{stem(experiment.name, cell.panel)} {cell.label}"
         jobs.append(Job(name, cell, problem, policy, folder, setting, experiment.table["trials"], width))
     return jobs
 
@@ -80,7 +93,8 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
         for job in jobs
     ]
     kept = {name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare")}
-    return {"name": experiment.name, "jaxids": jaxids.__version__, "source": experiment.source, "cells": cells} | kept
+    kept |= {"changes": experiment.changes}
+    return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": cells} | kept
 
 
 def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
@@ -103,6 +117,8 @@ def _missing(job: Job, progress: Progress) -> Iterator[int]:
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
     for tile in build.tiles_of(job.setting, job.problem, job.policy, job.tiles * job.width, _missing(job, progress)):
+        if not np.all(np.isfinite(tile.regret)):
+            raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
         arrays = {"steps": build.recorded_steps_of(job.setting), "regret": tile.regret}
         store.write_tile(job.folder, tile.index, arrays | ({"pulls": tile.totals} if job.setting["pulls"] else {}))
         progress.advance(job.width)

@@ -1,13 +1,14 @@
 """Finished tiles on disk: nothing that is there is ever half there.
 
     OUT/fig1b/experiment.json           what was asked for: the file's own text, the version, every cell and its folder
+    OUT/fig1b/experiment.json.sha256    its checksum
     OUT/fig1b/tiles/IDS-UCB-1f0c…/      a cell, named by a digest of everything its result depends on
         cell.json                       that everything
         00000.npz, 00000.npz.sha256     a tile and its checksum, in the format of sha256sum
 
 A file gets its name only when it is complete and on disk, by `os.replace`. A tile is finished when its checksum is
-there and fits. Because a cell's folder is named by what it depends on and tiles are the same whoever computes them, an
-edited experiment never meets tiles of another, more trials go on from those there are, and two runs at once can only
+there and fits. A cell's folder is named by all its bits depend on but the make of the processor. So an edited
+experiment never meets tiles of another, more trials go on from those there are, and two runs at once on one machine
 write the same bytes twice.
 """
 
@@ -101,11 +102,6 @@ def cell_folder(policy: str, setting: Mapping[str, Any]) -> str:
     return f"{policy}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
 
 
-def tile_path(cell: Path, index: int) -> Path:
-    """Where a tile is kept."""
-    return cell / f"{index:05d}.npz"
-
-
 def _checksum_path(path: Path) -> Path:
     return path.with_name(path.name + ".sha256")
 
@@ -114,22 +110,46 @@ def _checksum(path: Path, content: bytes) -> bytes:
     return f"{hashlib.sha256(content).hexdigest()}  {path.name}\n".encode()
 
 
-def write_tile(cell: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Store a tile, then its checksum, which says that it is finished."""
-    buffer, path = io.BytesIO(), tile_path(cell, index)
-    np.savez(buffer, allow_pickle=False, **arrays)
-    write(path, buffer.getvalue())
-    write(_checksum_path(path), _checksum(path, buffer.getvalue()))
+def seal(path: Path, content: bytes) -> bool:
+    """Write a file, then its checksum, which says that it is finished; tell whether others were in their place."""
+    return keep(path, content) | keep(_checksum_path(path), _checksum(path, content))
 
 
-def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
-    """A finished tile, None if there is none, or DamagedError if it is not what was written."""
-    path = tile_path(cell, index)
+def unseal(path: Path) -> bytes | None:
+    """The content of a finished file, None if there is none, or DamagedError if it is not what was written."""
     try:
         expected, content = _checksum_path(path).read_bytes(), path.read_bytes()
     except FileNotFoundError:
         return None
     if _checksum(path, content) != expected:
-        raise DamagedError(f"{path}: damaged, its checksum does not fit; `jaxids run` computes it again")
+        raise DamagedError(f"{path}: damaged, its checksum does not fit; `jaxids run` mends it")
+    return content
+
+
+def tile_path(cell: Path, index: int) -> Path:
+    """Where a tile is kept."""
+    return cell / f"{index:05d}.npz"
+
+
+def checksum_of(cell: Path, index: int) -> bytes:
+    """The checksum of a finished tile."""
+    return _checksum_path(tile_path(cell, index)).read_bytes()
+
+
+def write_tile(cell: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
+    """Store a tile, with the name of its cell inside."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, cell=np.array(cell.name), **arrays)
+    seal(tile_path(cell, index), buffer.getvalue())
+
+
+def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
+    """A finished tile, None if there is none, or DamagedError if it is not what was written here."""
+    content = unseal(path := tile_path(cell, index))
+    if content is None:
+        return None
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        arrays = {name: file[name] for name in file.files}
+    if str(arrays.pop("cell", "")) != cell.name:
+        raise DamagedError(f"{path}: a tile of another cell; `jaxids run` mends it")
+    return arrays

@@ -2,6 +2,8 @@
 
 import io
 import itertools
+import textwrap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxids.experiment import store
-from jaxids.experiment.results import Curve, Panel, Results
+from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.results import Results
 from jaxids.plot.labels import label_ends
 from jaxids.plot.styles import RC, SOLID, styles_of
 
@@ -23,14 +26,18 @@ SUFFIX = {"linear": "", "log-log": "-loglog", "log-time": "-logtime"}
 
 def draw(results: Results, scale: str = "linear") -> list[Path]:
     """Draw every panel, as PDF and PNG in its experiment's folder, and return what was written."""
-    drawn = [save(together([p], scale), p.folder / f"{p.stem}{SUFFIX[scale]}") for p in results.panels()]
+    drawn = [save(together([p], scale), p.folder / f"{p.stem}{SUFFIX[scale]}") for p in results.panels]
     return list(itertools.chain.from_iterable(drawn))
 
 
 def together(panels: Sequence[Panel], scale: str = "linear") -> Figure:
     """Panels in one picture, two in a row."""
     columns, rows = min(2, len(panels)), -(-len(panels) // 2)
+    longest = max(len(curve.label) for panel in panels for curve in panel.curves)
     left, right, bottom, top = MARGINS
+    right = max(right, 0.4 + 0.075 * longest)  # inches
+    titles = [_title(panel, left + SIZE[0] + right) for panel in panels]
+    top += 0.15 * max(title.count("\n") for title in titles)
     width, height = left + SIZE[0] + right, bottom + SIZE[1] + top
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(columns * width, rows * height), dpi=DPI)
@@ -39,8 +46,14 @@ def together(panels: Sequence[Panel], scale: str = "linear") -> Figure:
             place = x / (columns * width), y / (rows * height)
             axes = figure.add_axes((*place, SIZE[0] / (columns * width), SIZE[1] / (rows * height)))
             regret(axes, panel.curves, scale)
-            axes.set_title(panel.title, loc="left")
+            axes.set_title(titles[i], loc="left", parse_math=False)
     return figure
+
+
+def _title(panel: Panel, inches: float) -> str:
+    """What a panel is, and below it the point of its grid, in lines that fit."""
+    lines = [line for text in (panel.title, panel.numbers) for line in textwrap.wrap(text, int(inches * 13))]
+    return "\n".join(lines)
 
 
 def regret(axes: Any, curves: Sequence[Curve], scale: str = "linear") -> None:
@@ -84,7 +97,8 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     written = []
     for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {"Software": None})):
         buffer = io.BytesIO()
-        with matplotlib.rc_context(RC):
+        with matplotlib.rc_context(RC), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for a letter the font lacks
             figure.savefig(buffer, format=suffix[1:], metadata=metadata, dpi=DPI)
         store.keep(path := stem.with_name(stem.name + suffix), buffer.getvalue())
         written.append(path)

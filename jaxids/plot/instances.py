@@ -10,19 +10,23 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from jaxids.experiment import build
-from jaxids.experiment.results import Curve, Results, paired
+from jaxids.experiment.claims import comparable
+from jaxids.experiment.curves import Curve, paired
+from jaxids.experiment.results import Results
 from jaxids.plot.figures import DPI, save
 from jaxids.plot.styles import BLACK, PAPER, RC
 
+LEAST = 1e-3  # regret of trials that have none, on axes of logarithms
 BINS = 12  # of instances by the noise of their best action, equally many in each
 
 
 def draw(results: Results) -> list[Path]:
     """Draw the comparisons that experiments ask for, one figure for each panel that has both curves."""
     written = []
-    for panel in results.panels():
+    for panel in results.panels:
         named = {curve.label: curve for curve in panel.curves}
         pairs = [(named[a], named[b]) for a, b in panel.table["compare"] if {a, b} <= set(named)]
+        pairs = [(one, other) for one, other in pairs if comparable(one.setting, other.setting)]
         if pairs:
             written += save(compare(pairs), panel.folder / f"{panel.stem}-pairs")
     return written
@@ -34,6 +38,7 @@ def compare(pairs: Sequence[tuple[Curve, Curve]]) -> Figure:
         figure = Figure(figsize=(8.4, 3.5 * len(pairs)), dpi=DPI, layout="constrained")
         for row, (one, other) in zip(figure.subplots(len(pairs), 2, squeeze=False), pairs, strict=True):
             trials, mine, theirs = paired(one, other)
+            mine, theirs = np.maximum(mine, LEAST), np.maximum(theirs, LEAST)
             _regrets(row[0], one, other, mine, theirs)
             met = build.instances(one.setting, trials)
             best = np.asarray(met.rho)[np.arange(len(trials)), np.argmax(met.mean, axis=1)]
@@ -46,11 +51,12 @@ def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.n
     axes.scatter(theirs, mine, s=3, alpha=0.25, lw=0, color=PAPER[one.policy].color, rasterized=True)
     axes.plot(ends, ends, color=BLACK, lw=0.8)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
-    axes.set_xlabel(f"regret of {other.label} on an instance")
-    axes.set_ylabel(f"regret of {one.label} on the same")
+    axes.set_xlabel(f"regret of {other.label} on an instance", parse_math=False)
+    axes.set_ylabel(f"regret of {one.label} on the same", parse_math=False)
     wins = f"{one.label} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
     medians = f"median {np.median(mine):.1f} against {np.median(theirs):.1f}"
-    axes.set_title(f"{wins}\n{medians}, mean {mine.mean():.1f} against {theirs.mean():.1f}", loc="left")
+    means = f"mean {mine.mean():.1f} against {theirs.mean():.1f}"
+    axes.set_title(f"{wins}\n{medians}, {means}", loc="left", parse_math=False)
 
 
 def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.ndarray) -> None:
@@ -65,6 +71,6 @@ def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.nda
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("ρ(x*), the noise of the best action")
-    axes.set_ylabel(f"regret of {one.label} over {other.label}")
-    axes.set_title(f"below 1, {one.label} has less regret", loc="left")
+    axes.set_ylabel(f"regret of {one.label} over {other.label}", parse_math=False)
+    axes.set_title(f"below 1, {one.label} has less regret", loc="left", parse_math=False)
     axes.legend(loc="upper left", frameon=True, fontsize=7)

@@ -40,7 +40,8 @@ def label_ends(axes: Any, ends: Sequence[float], texts: Sequence[str], colors: S
     for end, place, text, color in zip(ends_in_axes, places, texts, colors, strict=True):
         leader = {"color": color, "lw": 0.6, "clip_on": False, "transform": axes.transAxes}
         axes.plot([1, 1 + 0.6 * COLUMN, 1 + 0.85 * COLUMN], [end, place, place], **leader)
-        axes.text(1 + COLUMN, place, text, color=_darker(color), size=size, va="center", transform=axes.transAxes)
+        letters = {"color": _darker(color), "size": size, "va": "center", "parse_math": False}
+        axes.text(1 + COLUMN, place, text, transform=axes.transAxes, **letters)
 
 
 def _darker(color: str) -> tuple[float, ...]:

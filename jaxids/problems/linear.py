@@ -102,6 +102,8 @@ def unit_ball(
     checks.count("dim", dim)
     low, high = checks.shape("rho", np.broadcast_to(rho, (2,)) if np.ndim(rho) == 0 else rho, (2,))
     theta = np.ones(dim) / np.sqrt(dim) if theta is None else checks.shape("theta", theta, (dim,))
+    with np.errstate(over="ignore", under="ignore"):  # what does not fit the working precision is refused
+        theta = checks.shape("theta", theta.astype(jnp.result_type(float)), (dim,))
     problem = UnitBall(num_actions, (float(low), float(high)), jnp.asarray(theta, jnp.result_type(float)), noise)
     problem.check()
     return problem

@@ -1,17 +1,21 @@
 """The page as HTML: one file that needs no other and no network."""
 
 import base64
-import html
+import itertools
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import jaxids
-from jaxids.experiment.results import Curve, Panel, Results
-from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, WIDE, Verdict, verdicts
+from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.keys import in_words
+from jaxids.experiment.results import Results
+from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem }
+h3 { font-size: 1.05rem; margin-top: 2rem }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem } .figures img { width: 100%; max-width: 35rem; height: auto }
 .figures img.wide { max-width: 60rem }
 table { border-collapse: collapse; margin: 1rem 0 } th, td { text-align: left; padding: .3rem .8rem .3rem 0 }
@@ -23,46 +27,59 @@ pre { background: #f6f6f6; padding: 1rem; overflow-x: auto }
 """
 RULE = """A claim holds when it is true at every value within two standard errors of what was measured, does not hold
 when it is false at every such value, and is otherwise within error. Policies are compared trial by trial: they meet the
-same instances and the same noise."""
+same instances and the same noise. Where a claim says “almost” or “close”, the margin is ours and stated with it."""
 
 
 def page(results: Results) -> str:
     """The whole page."""
-    decided = [(panel, verdicts(panel)) for panel in results.panels()]
+    decided = [(panel, verdicts(panel)) for panel in results.panels]
     found = [claim.verdict for _, claims in decided for claim in claims]
-    tally = ", ".join(f"{found.count(word)} {word}" for word in (HOLDS, FAILS, OPEN, MISSING) if word in found)
+    tally = ", ".join(f"{word}: {found.count(word)}" for word in (HOLDS, FAILS, OPEN, MISSING) if word in found)
+    groups = [list(group) for _, group in itertools.groupby(decided, lambda each: each[0].name)]
+    names = [group[0][0].name for group in groups]
+    links = " · ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>jaxids: {", ".join(map(html.escape, results.described))}</title><style>{STYLE}</style></head><body>
-<h1>Results: {", ".join(map(html.escape, results.described))}</h1>
+<title>jaxids: {escape(", ".join(names))}</title><style>{STYLE}</style></head><body>
+<h1>Results</h1><p>{links}</p>
 {f"<p>Claims: {tally}. {RULE}</p>" if tally else ""}
-{"".join(_section(panel, claims) for panel, claims in decided)}
+{"".join(_experiment(group) for group in groups)}
 <p class="quiet">jaxids {jaxids.__version__}. Bands and ± are two standard errors.</p>
 </body></html>
 """
 
 
-def _section(panel: Panel, claims: Sequence[Verdict]) -> str:
-    name, pairs = panel.table["name"], panel.folder / f"{panel.stem}-pairs.png"
+def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
+    """One experiment: its words once, a table over its grid if it has one, its panels, its file."""
+    panel, table = group[0][0], group[0][0].table
+    changes = ", ".join(f"{key} = {in_words(value)}" for key, value in table["changes"].items())
+    changed = f"<p>Run with {escape(changes)} in place of what the file says.</p>" if changes else ""
+    grid = _grid([panel for panel, _ in group]) if len(group) > 1 else ""
+    return f"""<section id="{escape(panel.name)}"><h2>{escape(panel.title)}</h2>
+<p>{escape(table["notes"])}</p>{changed}{grid}{"".join(_panel(*each) for each in group)}
+<details><summary>{escape(panel.name)}.toml</summary><pre>{escape(table["source"])}</pre></details></section>
+"""
+
+
+def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
+    pairs = panel.folder / f"{panel.stem}-pairs.png"
     images = [_image(panel.folder / f"{panel.stem}{end}.png") for end in ("", "-loglog")]
     images += [_image(pairs, "wide")] if panel.table["compare"] and pairs.exists() else []
-    return f"""<section id="{html.escape(panel.stem)}"><h2>{html.escape(panel.title)}</h2>
-<p>{html.escape(panel.table["notes"])}</p><div class="figures">{"".join(images)}</div>
-{_claims(claims)}{_finals(panel.curves)}
-<details><summary>{html.escape(name)}.toml</summary><pre>{html.escape(panel.table["source"])}</pre></details></section>
-"""
+    head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
+    return f"""{head}<div class="figures">{"".join(images)}</div>
+{_claims(claims)}{_finals(panel.curves)}"""
 
 
 def _image(path: Path, kind: str = "panel") -> str:
     data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img class="{kind}" alt="{html.escape(path.stem)}" src="data:image/png;base64,{data}">'
+    return f'<img class="{kind}" alt="{escape(path.stem)}" src="data:image/png;base64,{data}">'
 
 
 def _claims(claims: Sequence[Verdict]) -> str:
     rows = "".join(
-        f"<tr><td>{html.escape(c.says)}</td><td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
-        f"<td>{'<br>'.join(map(html.escape, c.measured))}"
-        f"<br><span class='quiet'>{html.escape(c.tested)}</span></td></tr>"
+        f"<tr><td>{escape(c.says)}</td><td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
+        f"<td>{'<br>'.join(map(escape, c.measured))}"
+        f"<br><span class='quiet'>{escape(c.tested)}</span></td></tr>"
         for c in claims
     )
     head = "<tr><th>claim</th><th>verdict</th><th>measured</th></tr>"
@@ -71,10 +88,22 @@ def _claims(claims: Sequence[Verdict]) -> str:
 
 def _finals(curves: Sequence[Curve]) -> str:
     rows = "".join(
-        f"<tr><td>{html.escape(c.label)}</td><td class='number'>{c.mean[-1]:.1f}</td>"
-        f"<td class='number'>± {WIDE * c.stderr[-1]:.1f}</td>"
+        f"<tr><td>{escape(c.label)}</td><td class='number'>{c.mean[-1]:.1f}</td>"
+        f"<td class='number'>{plus_minus(c.stderr[-1])}</td>"
         f"<td class='number'>{len(c.trials)}{f' of {c.asked}' * (len(c.trials) < c.asked)}</td></tr>"
         for c in curves
     )
     head = f"<tr><th>policy</th><th colspan='2'>regret after {curves[0].steps[-1]} steps</th><th>trials</th></tr>"
     return f"<table class='finals'>{head}{rows}</table>"
+
+
+def _grid(panels: Sequence[Panel]) -> str:
+    """Final regrets over the grid: a row for each point, a column for each curve."""
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    head = "".join(f"<th>{escape(label)}</th>" for label in labels)
+    rows = ""
+    for panel in panels:
+        named = {c.label: f"{c.mean[-1]:.1f} {plus_minus(c.stderr[-1])}" for c in panel.curves}
+        cells = "".join(f"<td class='number'>{named.get(label, '–')}</td>" for label in labels)
+        rows += f"<tr><td>{escape(panel.numbers)}</td>{cells}</tr>"
+    return f"<table class='grid'><tr><th>final regret</th>{head}</tr>{rows}</table>"

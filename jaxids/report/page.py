@@ -3,29 +3,38 @@
 import hashlib
 import itertools
 import json
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import jaxids
 from jaxids.experiment import store
-from jaxids.experiment.results import Panel, Results, load
+from jaxids.experiment.curves import Panel
+from jaxids.experiment.load import load
+from jaxids.experiment.results import Results
 from jaxids.report.verdicts import verdicts
 
 SCALES = ("linear", "log-log")
+FEW = 8  # panels that fit one picture
 
 
 def update(folder: Path, names: Collection[str] = ()) -> None:
     """Draw the figures and write the page, unless they are there, and print the claims (of some experiments)."""
-    results = load(folder)
+    damaged: list[str] = []
+    results = load(folder, damaged)
+    for message in damaged:
+        print(f"jaxids: left out: {message}", file=sys.stderr)
     record, page, inputs = folder / "report.json", folder / "report.html", _digest(results)
     if not _as_made(record, inputs):
         from jaxids.report import markup
 
         files = [*draw(results), page]
         store.keep(page, markup.page(results).encode())
-        sums = {str(file.relative_to(folder)): _sha256(file) for file in files}
-        store.keep(record, store.as_json({"inputs": inputs, "files": sums}))
-    for line in summary([panel for panel in results.panels() if not names or panel.table["name"] in names]):
+        made = {str(file.relative_to(folder)): _sha256(file) for file in files}
+        for name in _unchanged(folder, _recorded(record)) - set(made):  # figures of what is no longer asked for
+            (folder / name).unlink()
+        store.keep(record, store.as_json({"inputs": inputs, "files": made}))
+    for line in summary([panel for panel in results.panels if not names or panel.name in names]):
         print(line)
     print(page)
 
@@ -35,7 +44,8 @@ def draw(results: Results) -> list[Path]:
     from jaxids.plot import figures, instances
 
     drawn = itertools.chain.from_iterable(figures.draw(results, scale) for scale in SCALES)
-    together = figures.save(figures.together(results.panels()), results.folder / "panels")
+    few = len(results.panels) <= FEW
+    together = figures.save(figures.together(results.panels), results.folder / "panels") if few else []
     return [*drawn, *together, *instances.draw(results)]
 
 
@@ -44,17 +54,14 @@ def summary(panels: Sequence[Panel]) -> Iterator[str]:
     for panel in panels:
         for claim in verdicts(panel):
             yield f"{panel.stem:9s} {claim.verdict:13s}  {claim.says}"
-            yield from (f"{'':25s}{measured}" for measured in claim.measured)
+            yield from (f"{'':25s}{line}" for line in [*claim.measured, f"({claim.tested})"])
 
 
 def _digest(results: Results) -> str:
     """A digest of all that figures and page are made from."""
-    digest = hashlib.sha256(jaxids.__version__.encode() + store.as_json(results.described))
-    for curve in results:
-        digest.update(f"{curve.name} {curve.regret.shape}".encode())
-        for array in (curve.trials, curve.regret, curve.pulls):
-            digest.update(b"" if array is None else array.tobytes())
-    return digest.hexdigest()
+    tables = [(panel.name, panel.point, panel.table, panel.missing) for panel in results.panels]
+    tiles = [curve.digest for curve in results]
+    return hashlib.sha256(store.as_json([jaxids.__version__, tables, tiles])).hexdigest()
 
 
 def _sha256(file: Path) -> str:
@@ -63,9 +70,18 @@ def _sha256(file: Path) -> str:
 
 def _as_made(record: Path, inputs: str) -> bool:
     """Whether figures and page are those of these inputs, none of them changed."""
+    files = _recorded(record, inputs)
+    return bool(files) and _unchanged(record.parent, files) == set(files)
+
+
+def _recorded(record: Path, inputs: str | None = None) -> dict[str, str]:
+    """The files that were made last, if from these inputs, and their checksums; none if that is not known."""
     try:
         made = json.loads(record.read_text(encoding="utf-8"))
-        files = {record.parent / name: value for name, value in made["files"].items()}
-        return made["inputs"] == inputs and all(_sha256(file) == value for file, value in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # not there, or not ours: made again
-        return False
+        return made["files"] if inputs in (None, made["inputs"]) else {}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # never made, or damaged
+        return {}
+
+
+def _unchanged(folder: Path, files: dict[str, str]) -> set[str]:
+    return {name for name, value in files.items() if (folder / name).is_file() and _sha256(folder / name) == value}

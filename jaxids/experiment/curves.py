@@ -1,0 +1,91 @@
+"""Regret of one policy on one problem, and the curves that are looked at together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jaxids.experiment.keys import Table, in_words
+
+
+@dataclass(frozen=True, repr=False)
+class Curve:
+    """Mean regret and its standard error at `steps` [R], and the regret at the last of them of every trial there is."""
+
+    experiment: str
+    label: str
+    panel: Table  # the point of the experiment's grid
+    numbers: Table  # the point of the curve's own grid
+    setting: Table
+    steps: np.ndarray
+    mean: np.ndarray
+    stderr: np.ndarray  # NaN below two trials
+    trials: np.ndarray  # which trials: 0, 1, …, with gaps if a run was stopped
+    final: np.ndarray  # [trials]
+    asked: int  # how many trials the experiment asks for
+    digest: str  # of the tiles it comes from
+    read: Callable[[str], np.ndarray | None]  # an array of the tiles with trials first
+
+    def __repr__(self) -> str:
+        return f"Curve({self.name!r}: {len(self.trials)} trials of {self.steps[-1]} steps)"
+
+    @property
+    def policy(self) -> str:
+        """The paper's name of the policy."""
+        return self.setting["policy"]
+
+    @property
+    def name(self) -> str:
+        """The label with the experiment and the point of its grid before it."""
+        return f"{stem(self.experiment, self.panel)}/{self.label}"
+
+    @property
+    def regret(self) -> np.ndarray:
+        """Every trial's regret [trials, R], read from disk each time."""
+        regret = self.read("regret")
+        assert regret is not None
+        return regret
+
+    @property
+    def pulls(self) -> np.ndarray | None:
+        """How often every trial took every action [trials, K], if the experiment asks for it, read from disk."""
+        return self.read("pulls")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves to be looked at together: those of one experiment at one point of its grid."""
+
+    folder: Path
+    name: str  # of the experiment
+    table: Table  # its experiment.json
+    point: Table
+    curves: list[Curve]
+    missing: list[str]  # labels of curves without a finished tile
+
+    @property
+    def stem(self) -> str:
+        """The experiment and the point, as in names of files."""
+        return stem(self.name, self.point)
+
+    @property
+    def title(self) -> str:
+        """The experiment's title, or its name."""
+        return self.table["title"] or self.name
+
+    @property
+    def numbers(self) -> str:
+        """The point in words."""
+        return ", ".join(f"{key} = {in_words(value)}" for key, value in self.point.items())
+
+
+def stem(name: str, point: Table) -> str:
+    """An experiment and a point of its grid, as in names of files."""
+    return "-".join([name, *(f"{key}={in_words(value).replace(' ', '')}" for key, value in point.items())])
+
+
+def paired(one: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The trials that two curves share, and the final regret of each in them."""
+    trials, mine, theirs = np.intersect1d(one.trials, other.trials, assume_unique=True, return_indices=True)
+    return trials, one.final[mine].astype(float), other.final[theirs].astype(float)

@@ -1,0 +1,97 @@
+"""Results from a folder that `jaxids run` wrote to, as far as they are there."""
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from jaxids import moments
+from jaxids.experiment import store
+from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.keys import Table
+from jaxids.experiment.results import Results
+
+RECORD = "experiment.json"
+
+
+def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
+    """The results of one experiment, or of all experiments in a folder, as far as they were run.
+
+    A damaged file is an error, or, given a list to say so in, a reason to leave its experiment out.
+    """
+    folder, panels = Path(folder), []
+    found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
+    if not found:
+        raise ValueError(f"{folder}: no results here; it takes a folder that `jaxids run` wrote to")
+    for path in found:
+        try:
+            panels += _panels(path)
+        except store.DamagedError as damage:
+            if damaged is None:
+                raise
+            damaged.append(str(damage))
+    results = Results(folder, [panel for panel in panels if panel.curves])
+    if not len(results):
+        raise ValueError(f"{folder}: no tile is finished here yet; `jaxids run` goes on")
+    return results
+
+
+def _panels(folder: Path) -> list[Panel]:
+    content = store.unseal(folder / RECORD)
+    if content is None:
+        raise store.DamagedError(f"{folder / RECORD}: damaged, its checksum is gone; `jaxids run` mends it")
+    table, panels = json.loads(content), dict[str, Panel]()
+    for cell in table["cells"]:
+        new = Panel(folder, folder.resolve().name, table, cell["panel"], [], [])
+        panel = panels.setdefault(json.dumps(cell["panel"]), new)
+        curve = _curve(panel, cell)
+        if curve is None:
+            panel.missing.append(cell["label"])
+        else:
+            panel.curves.append(curve)
+    return list(panels.values())
+
+
+def _curve(panel: Panel, cell: Table) -> Curve | None:
+    """A cell as far as it was run, or None if it was not. One tile is in memory at a time."""
+    width, asked, path = cell["setting"]["width"], panel.table["trials"], panel.folder / cell["folder"]
+    regret, indices, final, digest = None, [], [], hashlib.sha256()
+    steps = np.zeros(0, np.int32)
+    for index in range(-(-asked // width)):
+        if (tile := store.read_tile(path, index)) is None:
+            continue
+        steps, part = tile["steps"], tile["regret"][:, : asked - index * width]
+        regret = moments.merge(regret or moments.empty(len(steps)), part)
+        indices.append(index)
+        final.append(part[-1])
+        digest.update(f"{path.name} {index} {part.shape}".encode() + store.checksum_of(path, index))
+    if regret is None:
+        return None
+    trials = np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices])
+    return Curve(
+        experiment=panel.name,
+        label=cell["label"],
+        panel=cell["panel"],
+        numbers=cell["numbers"],
+        setting=cell["setting"],
+        steps=steps,
+        mean=regret.mean,
+        stderr=regret.stderr,
+        trials=trials,
+        final=np.concatenate(final),
+        asked=asked,
+        digest=digest.hexdigest(),
+        read=partial(_read, path, indices, len(trials)),
+    )
+
+
+def _read(path: Path, indices: list[int], count: int, name: str) -> np.ndarray | None:
+    parts = []
+    for index in indices:
+        tile = store.read_tile(path, index)
+        if tile is None or name not in tile:
+            return None
+        parts.append(tile[name].T)
+    return np.concatenate(parts)[:count]

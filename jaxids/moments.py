@@ -1,0 +1,34 @@
+"""Mean and variance of trials that come in parts, merged without loss (Chan, Golub and LeVeque)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Moments(NamedTuple):
+    """How many trials there were, their mean, and the sum of squared distances from it."""
+
+    trials: int
+    mean: np.ndarray
+    square: np.ndarray
+
+    @property
+    def stderr(self) -> np.ndarray:
+        """The standard error of the mean; NaN below two trials."""
+        if self.trials < 2:
+            return np.full(self.mean.shape, np.nan)
+        return np.sqrt(self.square / (self.trials - 1) / self.trials)
+
+
+def empty(points: int) -> Moments:
+    """Of no trials."""
+    return Moments(0, np.zeros(points), np.zeros(points))
+
+
+def merge(moments: Moments, values: np.ndarray) -> Moments:
+    """With more trials, on the last axis of [points, n]."""
+    values = values.astype(float)
+    n, total = values.shape[1], moments.trials + values.shape[1]
+    shift = values.mean(axis=1) - moments.mean
+    square = moments.square + values.var(axis=1) * n + shift**2 * moments.trials * n / total
+    return Moments(total, moments.mean + shift * n / total, square)
