@@ -46,7 +46,7 @@ def test_every_claim_is_on_the_page_with_numbers_and_a_verdict(paper):
         folder = EXPERIMENTS / "paper" if name in PANELS else EXPERIMENTS
         claims = read.read(folder / f"{name}.toml").table["claims"]
         section = page.split(f'<section id="{name}">')[1].split("</section>")[0]
-        assert "trials = 12, steps = 60 in place of what the file says" in section
+        assert "steps = 60, trials = 12 in place of what the file says" in section
         assert section.count("<td class='verdict ") == len(claims)
         for claim in claims:
             assert escape(claim["says"]) in section
