@@ -46,7 +46,8 @@ def judge(claim: Table, panel: Panel) -> Verdict:
     """Test one claim on the curves of a panel."""
     named = {curve.label: curve for curve in panel.curves}
     wanted, (tested, test) = list(claim["curves"]), TESTS[claim["test"]]
-    tested = tested.format_map(claim | {"percent": f"{claim['margin']:.0%}"})
+    times = f", factor {claim['factor']:g}" if claim["factor"] != 1 else ""
+    tested = tested.format_map(claim | {"percent": f"{claim['margin']:.0%}", "times": times})
     if claim["test"] == "lowest" and len(wanted) == 1:  # of all
         wanted += [label for label in [*named, *panel.missing] if label not in wanted]
     if missing := [label for label in wanted if label not in named]:
@@ -159,7 +160,7 @@ def _never_noisier(claim: Table, chosen: Sequence[Curve]) -> list[Part]:
 
 
 TESTS: dict[str, tuple[str, Callable[[Table, Sequence[Curve]], list[Part]]]] = {
-    "less": ("paired differences of final regrets, factor {factor:g}", _less),
+    "less": ("paired differences of final regrets{times}", _less),
     "same": ("paired ratio of final regrets, within {percent}", _same),
     "lowest": ("paired differences of final regrets to every other", _lowest),
     "growth": ("exponent of the mean regret from T/10 to T, within {margin:g}", _growth),
