@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxids import beliefs, confidence, information, policies, problems, ratio
+    from jaxids import beliefs, confidence, information, kernels, policies, problems, ratio
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
@@ -16,6 +16,7 @@ __all__ = [
     "beliefs",
     "confidence",
     "information",
+    "kernels",
     "load",
     "policies",
     "problems",

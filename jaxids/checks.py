@@ -52,6 +52,11 @@ def positive(name: str, value: Any) -> None:
     _range(name, value, "a number > 0", lambda x: x > 0)
 
 
+def positives(name: str, value: Any) -> None:
+    """Numbers above zero."""
+    _range(name, value, "numbers > 0", lambda x: x > 0, scalar=False)
+
+
 def noise_bounds(name: str, value: Any, scalar: bool = False) -> None:
     """Numbers above zero whose squares, by which observations are weighted, are too."""
     kind = "a number" if scalar else "numbers"

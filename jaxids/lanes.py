@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-UNROLL = 32  # rows compared in one unrolled chain
+UNROLL = 32  # rows compared, or terms added, in one unrolled chain
 
 shared = lax.optimization_barrier
 """Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
@@ -66,7 +66,23 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 
 
 def dot(left: Array, right: Array) -> Array:
-    """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: multiply-adds, not a matrix product."""
+    """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: multiply-adds, not a matrix product.
+
+    They are written out up to `UNROLL` terms; a longer sum loops over blocks of that many.
+    """
+    rest = (left.shape[0] - 1) % UNROLL + 1
+    total = _written_out(left[:rest], right[:rest])
+
+    def add_block(i: Int[Array, ""], total: Array) -> Array:
+        start = rest + i * UNROLL
+        block = (lax.dynamic_slice_in_dim(side, start, UNROLL) for side in (left, right))
+        return total + _written_out(*block)
+
+    blocks = (left.shape[0] - rest) // UNROLL
+    return lax.fori_loop(0, blocks, add_block, total) if blocks else total
+
+
+def _written_out(left: Array, right: Array) -> Array:
     total = left[0] * right[0]
     for i in range(1, left.shape[0]):
         total = total + left[i] * right[i]

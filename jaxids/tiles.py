@@ -139,9 +139,10 @@ def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any]]:
 
 
 def tile_width(problem: Problem, platform: str) -> int:
-    """How many trials a tile holds: as many as keep its state in cache on a CPU, many more on an accelerator."""
+    """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop."""
     if platform != "cpu":
         return ACCELERATOR_LANES
     state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
     numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
-    return int(np.clip(2 ** int(np.log2(max(CACHE // numbers, 1))), 32, 256))
+    fit, least = (2 ** int(np.log2(max(room // numbers, 1))) for room in (CACHE, 32 * CACHE))
+    return int(np.clip(fit, np.clip(least, 8, 64), 256))

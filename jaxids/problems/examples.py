@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from jaxids import checks
+from jaxids import beliefs, checks
 from jaxids.confidence import Number
 from jaxids.problems.instance import Instance, Problem
 from jaxids.problems.linear import Fixed
@@ -88,6 +88,8 @@ class Probes:
 
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:
     """The extreme example on any linear problem whose actions span its space."""
+    if base.belief is not beliefs.linear:
+        raise ValueError("base: got a problem on points with a kernel; it takes a linear one")
     problem = Probes(base, rho, scale)
     problem.check()
     return problem

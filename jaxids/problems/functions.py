@@ -1,0 +1,87 @@
+"""Test functions on the unit box, to be maximised, and the setting of a motorcycle crash, whose noise varies along x.
+
+Each takes a point u of [0, 1]^p. Branin and Ackley are stretched to their usual domains and turned upside down.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxids import checks
+from jaxids.problems.linear import Fixed
+from jaxids.problems.noise import Noise, gaussian
+from jaxids.problems.rkhs import rkhs
+
+Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
+
+
+def forrester(u: Float[Array, "1"]) -> Float[Array, ""]:
+    """−(6u − 2)² sin(12u − 4)."""
+    return -((6 * u[0] - 2) ** 2) * jnp.sin(12 * u[0] - 4)
+
+
+def branin(u: Float[Array, "2"]) -> Float[Array, ""]:
+    """Branin's function on [−5, 10] × [0, 15], with three equal maxima of −0.397887."""
+    x, y = 15 * u[0] - 5, 15 * u[1]
+    valley = y - 5.1 / (4 * jnp.pi**2) * x**2 + 5 / jnp.pi * x - 6
+    return -(valley**2 + 10 * (1 - 1 / (8 * jnp.pi)) * jnp.cos(x) + 10)
+
+
+def ackley(u: Float[Array, "p"]) -> Float[Array, ""]:
+    """Ackley's function on [−5, 5]^p, with the maximum 0 in the middle."""
+    x = 10 * u - 5
+    bowl = -20 * jnp.exp(-0.2 * jnp.sqrt(jnp.mean(x**2) + 1e-12))
+    return -(bowl - jnp.exp(jnp.mean(jnp.cos(2 * jnp.pi * x))) + 20 + jnp.e)
+
+
+def hartmann3(u: Float[Array, "3"]) -> Float[Array, ""]:
+    """Hartmann's function of three variables, with the maximum 3.86278."""
+    heights = jnp.array([1.0, 1.2, 3.0, 3.2])
+    widths = jnp.array([[3.0, 10, 30], [0.1, 10, 35], [3.0, 10, 30], [0.1, 10, 35]])
+    centres = jnp.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]) / 1e4
+    return heights @ jnp.exp(-jnp.sum(widths * (u - centres) ** 2, axis=1))
+
+
+def motorcycle(u: Float[Array, "1"]) -> Float[Array, ""]:
+    """Acceleration of a head in a crash, in shape: rest, a deep dip, a rebound, rest again."""
+    return -jnp.exp(-(((u[0] - 0.4) / 0.09) ** 2)) + 0.6 * jnp.exp(-(((u[0] - 0.62) / 0.08) ** 2))
+
+
+def motorcycle_noise(u: Float[Array, "1"]) -> Float[Array, ""]:
+    """Its noise bound: small before the crash, large in it, and in between after it."""
+    after = 0.5 * (1 + jnp.tanh((u[0] - 0.3) / 0.05))
+    return 0.03 + 0.15 * after + 0.4 * jnp.exp(-(((u[0] - 0.55) / 0.15) ** 2))
+
+
+def on_grid(
+    function: Function,
+    kernel: Any,
+    rho: Any,
+    *,
+    dim: int,
+    per_side: int,
+    rho_bound: Any = None,
+    noise: Noise = gaussian,
+) -> Fixed:
+    """A function on a grid of the unit box, its values brought to mean 0 and variance 1."""
+    checks.count("dim", dim)
+    checks.count("per_side", per_side)
+    points = grid(dim, per_side)
+    values = np.asarray(jax.vmap(function)(jnp.asarray(points)), float)
+    if values.shape != (len(points),) or not np.all(np.isfinite(values)) or np.std(values) == 0:
+        raise ValueError(
+            "function: got values of wrong shape, not finite or all equal; it takes a point, gives a number"
+        )
+    values = (values - values.mean()) / values.std()
+    return rkhs(points, values, rho, kernel, rho_bound=rho_bound, noise=noise)
+
+
+def grid(dim: int, per_side: int) -> np.ndarray:
+    """Points of the unit box on a grid, [per_side ** dim, dim]."""
+    side = np.linspace(0, 1, per_side) if per_side > 1 else np.array([0.5])
+    return np.array(list(itertools.product(side, repeat=dim)))

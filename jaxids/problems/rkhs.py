@@ -1,0 +1,155 @@
+"""Bandits on points with a kernel (Section 4.2): one given function, or a fresh one for every trial.
+
+Points enter through a root of their Gram matrix, ΦᵀΦ = k(x, y): `features` [r, K]. The function with values Φᵀw at the
+points has the RKHS norm |w|, so norms are known by construction.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from jaxids import beliefs, checks, kernels
+from jaxids.confidence import Number
+from jaxids.problems.instance import Instance
+from jaxids.problems.linear import Fixed
+from jaxids.problems.noise import Noise, gaussian
+
+RANK = 1e-12  # eigenvalues below this share of the largest are taken for rounding
+
+Weights = Callable[[Key[Array, ""], Float[Array, "r K"]], Float[Array, "r"]]
+
+
+def rkhs(
+    points: Any, values: Any, rho: Any, kernel: Any, *, rho_bound: float | None = None, noise: Noise = gaussian
+) -> Fixed:
+    """One function with the given values [K] at points [K, p]; rho [K], one number, or a function of a point."""
+    points, features = _features(points, kernel)
+    values = checks.shape("values", values, (len(points),))
+    rho, bound = _noise(points, rho, rho_bound)
+    problem = Fixed(_instance(features, values, rho, bound), noise, beliefs.kernel)
+    problem.check()
+    return problem
+
+
+def norm(problem: Fixed) -> float:
+    """The RKHS norm of a problem's function: the least among all functions with its values at the points."""
+    features = np.asarray(problem.instance.features, float)
+    weights, *_ = np.linalg.lstsq(features.T, np.asarray(problem.instance.mean, float), rcond=None)
+    return float(np.linalg.norm(weights))
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("features", "rho", "rho_bound"),
+    meta_fields=("weights", "noise", "belief"),
+)
+@dataclass(frozen=True)
+class Functions:
+    """A fresh function for every trial, Φᵀw with random w."""
+
+    features: Float[Array, "r K"]
+    rho: Float[Array, "K"]
+    rho_bound: Number
+    weights: Weights
+    noise: Noise = gaussian
+    belief: ModuleType = beliefs.kernel
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """The points, noise bounds and kernel are those of every trial."""
+        mean = self.weights(key, self.features) @ self.features
+        return Instance(self.features, mean, self.rho, jnp.asarray(self.rho_bound, self.rho.dtype))
+
+    def check(self) -> None:
+        """Noise bounds are positive, and one bound covers them."""
+        Fixed(Instance(self.features, self.rho, self.rho, jnp.asarray(self.rho_bound)), self.noise).check()
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Weights of a kernel expansion Σ aⱼ k(zⱼ, ·) at random points zⱼ with normal aⱼ, scaled to a norm."""
+
+    norm: float
+    centres: int
+
+    def __call__(self, key: Key[Array, ""], features: Float[Array, "r K"]) -> Float[Array, "r"]:
+        """The weights of one function."""
+        of_points, of_coefficients = jax.random.split(key)
+        chosen = jax.random.choice(of_points, features.shape[1], (self.centres,), replace=False)
+        weights = features[:, chosen] @ jax.random.normal(of_coefficients, (self.centres,))
+        return self.norm * weights / jnp.maximum(jnp.linalg.norm(weights), jnp.finfo(weights.dtype).tiny)
+
+
+def _prior(key: Key[Array, ""], features: Float[Array, "r K"]) -> Float[Array, "r"]:
+    return jax.random.normal(key, features.shape[:1])
+
+
+def expansions(
+    points: Any,
+    kernel: Any,
+    rho: Any,
+    *,
+    norm: float = 1.0,
+    centres: int = 10,
+    rho_bound: Any = None,
+    noise: Noise = gaussian,
+) -> Functions:
+    """A random kernel expansion of known RKHS norm for every trial."""
+    checks.positive("norm", norm)
+    if checks.count("centres", centres) > len(points):
+        raise ValueError(f"centres: got {centres}; it takes at most the {len(points)} points")
+    return _functions(points, kernel, rho, Expansion(float(norm), centres), rho_bound, noise)
+
+
+def gp(points: Any, kernel: Any, rho: Any, *, rho_bound: Any = None, noise: Noise = gaussian) -> Functions:
+    """A sample of the Gaussian process with this kernel for every trial."""
+    return _functions(points, kernel, rho, _prior, rho_bound, noise)
+
+
+def _functions(points: Any, kernel: Any, rho: Any, weights: Weights, rho_bound: Any, noise: Noise) -> Functions:
+    points, features = _features(points, kernel)
+    rho, bound = _noise(points, rho, rho_bound)
+    instance = _instance(features, np.zeros(len(points)), rho, bound)
+    Fixed(instance, noise).check()
+    return Functions(instance.features, instance.rho, instance.rho_bound, weights, noise)
+
+
+def _instance(features: Any, values: Any, rho: Any, bound: Any) -> Instance:
+    return Instance(*(jnp.asarray(part, jnp.result_type(float)) for part in (features, values, rho, bound)))
+
+
+def _features(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The points [K, p] and a root [r, K] of their Gram matrix, in double precision."""
+    points, kernel = checks.shape("points", points, ("K", "p")), kernels.of(kernel)
+    takes = "a function of two points that returns one number, symmetric and positive semi-definite"
+    with jax.enable_x64(True):
+        pair = jnp.asarray(points[0]), jnp.asarray(points[-1])
+        shape = jax.eval_shape(kernel, *pair).shape
+        if shape:
+            raise ValueError(f"kernel: got one that returns shape {list(shape)}; it takes {takes}")
+        gram = np.asarray(kernels.gram(kernel, jnp.asarray(points)), float)
+    if not np.all(np.isfinite(gram)):
+        raise ValueError(f"kernel: got {gram[~np.isfinite(gram)][0]}; it takes {takes}, finite at the points")
+    scale = np.max(np.abs(gram))
+    if not np.allclose(gram, gram.T, rtol=0, atol=1e-6 * scale):
+        raise ValueError(f"kernel: got one that is not symmetric; it takes {takes}")
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    if values[0] < -1e-6 * scale or scale == 0:
+        raise ValueError(f"kernel: got one with eigenvalue {min(values[0], scale):g}; it takes {takes}")
+    kept = values > RANK * values[-1]
+    return points, (vectors[:, kept] * np.sqrt(values[kept])).T[::-1].copy()
+
+
+def _noise(points: np.ndarray, rho: Any, rho_bound: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Noise bounds at the points, given as numbers or a function of a point, and one bound for all."""
+    if callable(rho):
+        rho = np.asarray(jax.vmap(rho)(jnp.asarray(points)))
+    rho = np.full(len(points), rho) if np.ndim(rho) == 0 else rho
+    rho = checks.shape("rho", rho, (len(points),))
+    return rho, checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")

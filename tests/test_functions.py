@@ -1,0 +1,94 @@
+"""Test functions at their known maxima, and problems made of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from jaxids import kernels, policies, problems, simulate
+from jaxids.problems import functions
+
+MAXIMA = {
+    "forrester": ([0.75725], 6.02074),
+    "branin": ([(np.pi + 5) / 15, 2.275 / 15], -0.397887),
+    "ackley": ([0.5, 0.5], 0.0),
+    "hartmann3": ([0.114614, 0.555649, 0.852547], 3.86278),
+}
+
+
+@pytest.mark.parametrize("name", MAXIMA)
+def test_maxima_are_those_of_the_literature(name, x64, rng):
+    function, (best, value) = getattr(functions, name), MAXIMA[name]
+    assert function(jnp.array(best)) == pytest.approx(value, abs=1e-4)
+    points = rng.random((20_000, len(best)))
+    values = np.asarray(jax.vmap(function)(jnp.asarray(points)))
+    assert values.max() <= value + 1e-4
+    top = points[np.argmax(values)]
+    found = minimize(lambda u: -float(function(jnp.asarray(u))), top, method="Nelder-Mead", options={"xatol": 1e-6})
+    assert -found.fun == pytest.approx(value, abs=1e-3)
+
+
+def test_the_crash_is_noisy_where_it_happens():
+    noise = [float(functions.motorcycle_noise(jnp.array([u]))) for u in (0.0, 0.55, 1.0)]
+    assert 0 < noise[0] < noise[2] < noise[1]
+    assert functions.motorcycle(jnp.array([0.4])) < -0.9
+
+
+def test_a_grid_covers_the_unit_box():
+    points = functions.grid(2, 3)
+    assert points.shape == (9, 2)
+    assert {tuple(point) for point in points} == {(a, b) for a in (0, 0.5, 1) for b in (0, 0.5, 1)}
+
+
+def test_values_on_a_grid_have_mean_0_and_variance_1():
+    problem = functions.on_grid(functions.branin, kernels.matern52(0.3), 0.1, dim=2, per_side=7)
+    assert problem.instance.mean.shape == (49,)
+    assert np.mean(problem.instance.mean) == pytest.approx(0, abs=1e-5)
+    assert np.std(problem.instance.mean) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["W-TS", "IDS-TS"])
+def test_policies_find_the_crash_s_rebound(name):
+    """After 300 steps the regret of a step is below a tenth of that of a uniform choice."""
+    noise, crash = functions.motorcycle_noise, functions.motorcycle
+    problem = functions.on_grid(crash, kernels.rbf(0.08), noise, dim=1, per_side=50)
+    result = simulate(problem, policies.PAPER[name], key=jax.random.key(0), trials=64, steps=600, at=[300, 600])
+    chance = float(jnp.max(problem.instance.mean) - jnp.mean(problem.instance.mean))
+    assert (result.mean[1] - result.mean[0]) / 300 < 0.1 * chance
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"function": lambda u: u}, "function: got values of wrong shape"),
+        ({"function": lambda u: 0.0 * u[0]}, "function: got values"),
+        ({"dim": 0}, "dim: got 0"),
+        ({"per_side": 2.5}, "per_side: got 2.5"),
+    ],
+)
+def test_bad_grids_are_refused(changed, said):
+    good = {"function": functions.forrester, "kernel": kernels.rbf(0.1), "rho": 0.1, "dim": 1, "per_side": 5}
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        functions.on_grid(**(good | changed))
+
+
+def test_probes_need_a_linear_problem():
+    problem = functions.on_grid(functions.forrester, kernels.rbf(0.1), 0.1, dim=1, per_side=5)
+    with pytest.raises(ValueError, match="base: got a problem on points with a kernel"):
+        problems.probes(problem)
+
+
+def test_every_point_can_come_twice():
+    """Example 1 on points: copies share their values, and IDS-UCB takes the less noisy ones."""
+    base = functions.on_grid(functions.forrester, kernels.rbf(0.2), 0.3, dim=1, per_side=12)
+    both = problems.low_high(base, low=0.3, high=1.0)
+    taken = simulate(
+        both,
+        policies.PAPER["IDS-UCB"],
+        key=jax.random.key(0),
+        trials=32,
+        steps=100,
+        total=lambda step: (step.choice.action >= 12).astype(jnp.int32),
+    ).totals
+    assert taken.sum() == 0
