@@ -125,11 +125,17 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument(
         "--policies", type=_policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
     )
+    parser.add_argument("--kernel", action="store_true", help="time IDS-UCB with kernels on 100 points instead")
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the numbers to a file as well")
 
 
 def _bench(arguments: argparse.Namespace) -> None:
+    if arguments.kernel:
+        from jaxids.bench import points
+
+        points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+        return
     from jaxids.bench import measure
 
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}

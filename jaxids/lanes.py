@@ -68,18 +68,13 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 def dot(left: Array, right: Array) -> Array:
     """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: multiply-adds, not a matrix product.
 
-    They are written out up to `UNROLL` terms; a longer sum loops over blocks of that many.
+    They are written out, `UNROLL` of them in one loop over the rest.
     """
-    rest = (left.shape[0] - 1) % UNROLL + 1
-    total = _written_out(left[:rest], right[:rest])
-
-    def add_block(i: Int[Array, ""], total: Array) -> Array:
-        start = rest + i * UNROLL
-        block = (lax.dynamic_slice_in_dim(side, start, UNROLL) for side in (left, right))
-        return total + _written_out(*block)
-
-    blocks = (left.shape[0] - rest) // UNROLL
-    return lax.fori_loop(0, blocks, add_block, total) if blocks else total
+    total = _written_out(left[:UNROLL], right[:UNROLL])
+    for start in range(UNROLL, left.shape[0], UNROLL):
+        part = slice(start, start + UNROLL)
+        total = shared(total) + _written_out(left[part], right[part])
+    return total
 
 
 def _written_out(left: Array, right: Array) -> Array:

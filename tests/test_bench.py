@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import jaxids
-from jaxids import cli, policies, problems
-from jaxids.bench import batched, loop, measure, mixes
+from jaxids import cli, kernels, policies, problems, simulate
+from jaxids.bench import batched, loop, measure, mixes, points
 from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
 BANDIT = measure.instance(num_actions=8, dim=2)
@@ -65,6 +65,37 @@ def test_loop_and_batched_play_the_same_actions_on_the_same_draws(name, steps):
     for seed in range(3):
         one, other = (module.simulate(name, *BANDIT, 1, steps, seed) for module in (loop, batched))
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_the_exact_solver_in_numpy_finds_the_best_pair(rng):
+    for _ in range(300):
+        gap, gain = rng.exponential(size=20) * 10 ** rng.uniform(-2, 2, 20), rng.exponential(size=20)
+        ratios = []
+        for solver in (mixes.pairs, mixes.exact):
+            first, second, weight = solver(gap, gain)
+            mixed = [(1 - weight) * values[first] + weight * values[second] for values in (gap, gain)]
+            ratios.append(mixed[0] ** 2 / mixed[1])
+        assert ratios[1] == pytest.approx(ratios[0], rel=1e-9)
+
+
+def test_the_loop_on_points_plays_as_jaxids_does():
+    """Mean regret of 200 trials of 60 steps by both; false alarms 1e-6 (a z-test at 4.9 standard errors)."""
+    x = np.linspace(0, 1, 15)
+    kernel, rho, values = kernels.rbf(0.2), 0.2 + 0.3 * x, np.sin(6 * x)
+    instance = points.Points(np.asarray(kernels.gram(kernel, x[:, None]), float), values, rho)
+    rng = np.random.default_rng(7)
+    theirs = np.array([points.trial(instance, 60, rng) for _ in range(200)])
+    problem = problems.rkhs(x[:, None], values, rho, kernel)
+    ours = simulate(problem, policies.PAPER["IDS-UCB"], key=jax.random.key(1), trials=200, steps=60).final
+    error = np.hypot(theirs.std(ddof=1), ours.std(ddof=1)) / np.sqrt(200)
+    assert abs(theirs.mean() - ours.mean()) < 4.9 * error
+
+
+def test_the_kernel_benchmark_measures_all_three(capsys):
+    found = points.run(count=6, trials=4, steps=10, repeats=1)
+    assert set(found) >= {"rbf jaxids", "rbf loop", "matern12 jaxids", "matern12 half", "refit 10", "refit 500"}
+    assert all(value > 0 for value in found.values())
+    assert capsys.readouterr().out.count("\n") == 1 + 2 + len(points.REFIT)
 
 
 def test_blocks_of_trials_are_whole_and_independent(monkeypatch):

@@ -35,6 +35,32 @@ def pairs(gap: np.ndarray, gain: np.ndarray) -> Mix:
     return i[best], j[best], np.take_along_axis(weight, best[..., None], axis=-1)[..., 0]
 
 
+def exact(gap: np.ndarray, gain: np.ndarray) -> Mix:
+    """The same for one trial in a few passes over [K], by the dual max_t min_k 2tΔ_k − t²g_k (`ratio.exact`)."""
+    gain = np.maximum(gain, LEAST_GAIN)
+    rising = falling = int(np.argmin(gap**2 / gain))
+    t, mixed = gap[rising] / gain[rising], gap[rising]
+    for _ in range(64):
+        below = gap / (mixed + t * gain)
+        least = int(np.argmin(below))
+        if not below[least] < 0.5 - 1e-15:
+            break
+        rising, falling = (least, falling) if gap[least] > t * gain[least] else (rising, least)
+        t, mixed = _maximum(gap[rising], gain[rising], gap[falling], gain[falling])
+    rise = gap[falling] - gap[rising]
+    weight = (mixed - gap[rising]) / rise if rise else 0.0
+    return np.asarray(rising), np.asarray(falling), np.asarray(weight)
+
+
+def _maximum(gap0: float, gain0: float, gap1: float, gain1: float) -> tuple[float, float]:
+    """Where the lower of a rising and a falling parabola is largest, and the gap of the mix that attains it."""
+    first, last = gap1 / gain1, gap0 / gain0
+    crossing = 2 * (gap1 - gap0) / (gain1 - gain0) if gain1 > gain0 else np.inf
+    if crossing <= first:
+        return first, gap1
+    return (last, gap0) if crossing >= last else (crossing, 2 * gap0 - crossing * gain0)
+
+
 @cache
 def _upper_triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(size)
