@@ -1,5 +1,5 @@
 """Least-squares estimates of the mean reward, as pure states that share their verbs."""
 
-from jaxids.beliefs import kernel, linear
+from jaxids.beliefs import history, kernel, linear
 
-__all__ = ["kernel", "linear"]
+__all__ = ["history", "kernel", "linear"]

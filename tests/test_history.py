@@ -1,0 +1,111 @@
+"""The kernel belief on a continuous domain against the direct formulas, and what happens when its history is full."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxids import kernels
+from jaxids.beliefs import history
+
+KERNELS = [kernels.rbf(0.3), kernels.matern52(0.4), kernels.matern12(0.2) + 0.5]
+
+
+def observed(rng, count, dim=2):
+    return rng.random((count, dim)), rng.normal(size=count), rng.uniform(0.1, 0.6, count)
+
+
+def folded(kernel, points, rewards, rho, capacity, lam=1.0):
+    def step(state, seen):
+        return history.update(state, *seen), None
+
+    start = history.init(kernel, points.shape[1], capacity, lam)
+    seen = tuple(jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, rho**2))
+    return jax.jit(lambda: jax.lax.scan(step, start, seen)[0])()
+
+
+def direct(kernel, points, rewards, rho, queries, lam):
+    """Mean, covariance at the queries, and log determinant, by the paper's formulas in double precision."""
+    with jax.enable_x64(True):
+        gram, cross, own = (
+            np.asarray(kernels.gram(kernel, jnp.asarray(a), jnp.asarray(b)))
+            for a, b in ((points, points), (queries, points), (queries, queries))
+        )
+    noisy = gram + lam * np.diag(rho**2)
+    cov = (own - cross @ np.linalg.solve(noisy, cross.T)) / lam
+    log_det = np.linalg.slogdet(np.eye(len(rho)) + gram / lam / rho[:, None] ** 2)[1]
+    return cross @ np.linalg.solve(noisy, rewards), cov, log_det
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("lam", [0.5, 2.0])
+def test_the_posterior_is_the_paper_s_with_room_to_spare(kernel, lam, dtype, rng):
+    points, rewards, rho = observed(rng, 25)
+    queries = rng.random((6, 2))
+    state = folded(kernel, points, rewards, rho, capacity=40, lam=lam)
+    mean, cov, log_det = direct(kernel, points, rewards, rho, queries, lam)
+    close = {"rtol": 1e-8, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 2e-4}
+    asked = jnp.asarray(queries, dtype)
+    assert np.allclose(jax.vmap(lambda x: history.mean(state, x))(asked), mean, **close)
+    found = jax.vmap(lambda x: jax.vmap(lambda y: history.cov(state, x, y))(asked))(asked)
+    assert np.allclose(found, cov, **close)
+    assert np.allclose(jax.vmap(lambda x: history.var(state, x))(asked), np.diag(cov), **close)
+    assert np.allclose(history.log_det(state), log_det, **close)
+    assert state.factor.dtype == dtype
+
+
+def test_when_full_the_first_observations_stay(x64, rng):
+    points, rewards, rho = observed(rng, 30)
+    kernel = KERNELS[0]
+    state = folded(kernel, points, rewards, rho, capacity=12)
+    first = folded(kernel, points[:12], rewards[:12], rho[:12], capacity=12)
+    assert bool(history.full(state))
+    assert int(state.filled) == 12
+    for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(first), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_no_observation_is_the_prior():
+    state = history.init(KERNELS[1], 2, 5, lam=4.0)
+    x = jnp.array([0.3, 0.2])
+    assert history.mean(state, x) == 0
+    assert history.var(state, x) == pytest.approx(0.25)
+    assert not bool(history.full(state))
+
+
+@pytest.mark.parametrize("rho", [1e-3, 1e3])
+@pytest.mark.parametrize("kernel", [kernels.rbf(1e-3), kernels.rbf(5.0), kernels.matern12(0.2)])
+def test_single_precision_bears_repeated_points_and_extreme_noise(kernel, rho, rng):
+    """80 observations at 8 points: finite, variances not negative, within 1e-3 of double precision's."""
+    points = rng.random((8, 1))[rng.integers(0, 8, 80)]
+    rewards, bounds = np.sin(5 * points[:, 0]) + rho * rng.normal(size=80), np.full(80, rho)
+    state = folded(kernel, points, rewards, bounds, capacity=80)
+    queries = np.concatenate([points[:8], rng.random((8, 1))])
+    _, cov, _ = direct(kernel, points, rewards, bounds, queries, 1.0)
+    found = jax.vmap(lambda x: history.var(state, x))(jnp.asarray(queries, jnp.float32))
+    assert np.all(np.isfinite(found))
+    assert np.all(np.asarray(found) >= 0)
+    assert np.allclose(found, np.diag(cov), atol=1e-3)
+
+
+def test_predictions_have_derivatives(x64, rng):
+    points, rewards, rho = observed(rng, 10)
+    state = folded(KERNELS[0], points, rewards, rho, capacity=16)
+    x, eps = jnp.array([0.4, 0.6]), 1e-6
+    for quantity in (history.mean, history.var):
+        slope = jax.grad(lambda x, q=quantity: q(state, x))(x)
+        finite = [(quantity(state, x + eps * e) - quantity(state, x - eps * e)) / (2 * eps) for e in jnp.eye(2)]
+        assert np.allclose(slope, finite, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((kernels.rbf(1.0), 0, 5), "dim: got 0"),
+        ((kernels.rbf(1.0), 1, 0), "capacity: got 0"),
+        (("x", 1, 5), "kernel: got 'x'"),
+    ],
+)
+def test_bad_histories_are_refused(arguments, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        history.init(*arguments)
