@@ -1,0 +1,101 @@
+"""Continuous action sets: boxes and balls, with quasi-random points that fill them evenly."""
+
+import itertools
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Float
+
+from jaxids import checks
+
+Point = Float[Array, "p"]
+register = jax.tree_util.register_dataclass
+
+
+def even(count: int, dim: int) -> np.ndarray:
+    """Points of the unit cube [count, dim] with low discrepancy: multiples of powers of a generalised golden ratio."""
+    golden = 2.0
+    for _ in range(64):
+        golden = (1 + golden) ** (1 / (dim + 1))
+    return (0.5 + np.arange(1, count + 1)[:, None] * golden ** -np.arange(1.0, dim + 1)) % 1
+
+
+@partial(register, data_fields=("low", "high"), meta_fields=())
+@dataclass(frozen=True)
+class Box:
+    """All points between two corners."""
+
+    low: Float[Array, "p"]
+    high: Float[Array, "p"]
+
+    @property
+    def size(self) -> Float[Array, "p"]:
+        """How far it extends in every dimension."""
+        return self.high - self.low
+
+    def spread(self, count: int) -> Float[Array, "n p"]:
+        """Points that fill the box evenly, its corners first where they are few."""
+        dim = self.low.shape[0]
+        corners = (
+            np.array(list(itertools.product((0.0, 1.0), repeat=dim))) if 2**dim <= count // 16 else np.zeros((0, dim))
+        )
+        inside = even(count - len(corners), dim)
+        return self.low + self.size * jnp.asarray(np.concatenate([corners, inside]), self.low.dtype)
+
+    def project(self, point: Point) -> Point:
+        """The nearest point of the box."""
+        return jnp.clip(point, self.low, self.high)
+
+
+@partial(register, data_fields=("centre", "radius"), meta_fields=())
+@dataclass(frozen=True)
+class Ball:
+    """All points within a distance of a centre."""
+
+    centre: Float[Array, "p"]
+    radius: Float[Array, ""]
+
+    @property
+    def size(self) -> Float[Array, "p"]:
+        """How far it extends in every dimension."""
+        return jnp.full_like(self.centre, 2) * self.radius
+
+    def spread(self, count: int) -> Float[Array, "n p"]:
+        """Points that fill the ball evenly: a direction from normal quantiles, times u^(1/p)."""
+        dim = self.centre.shape[0]
+        cube = jnp.asarray(even(count, dim + 1), self.centre.dtype)
+        direction = ndtri(cube[:, :dim])
+        length = jnp.maximum(jnp.linalg.norm(direction, axis=1, keepdims=True), jnp.finfo(cube.dtype).tiny)
+        return self.centre + self.radius * cube[:, dim:] ** (1 / dim) * direction / length
+
+    def project(self, point: Point) -> Point:
+        """The nearest point of the ball."""
+        offset = point - self.centre
+        square = jnp.sum(offset**2)
+        outside = square > self.radius**2
+        shrink = jnp.where(outside, self.radius / jnp.sqrt(jnp.where(outside, square, 1)), 1)
+        return self.centre + offset * shrink
+
+
+def box(low: Any, high: Any) -> Box:
+    """The points x with low ≤ x ≤ high, each a list of p numbers."""
+    low = checks.shape("low", low, ("p",))
+    high = checks.shape("high", high, low.shape)
+    if not np.all(low < high):
+        raise ValueError(f"high: got {high.tolist()}; it takes numbers > low = {low.tolist()}")
+    return Box(*(jnp.asarray(corner, jnp.result_type(float)) for corner in (low, high)))
+
+
+def ball(centre: Any, radius: float = 1.0) -> Ball:
+    """The points within `radius` of a centre, a list of p numbers."""
+    checks.positive("radius", radius)
+    dtype = jnp.result_type(float)
+    return Ball(jnp.asarray(checks.shape("centre", centre, ("p",)), dtype), jnp.asarray(radius, dtype))
+
+
+Domain = Box | Ball
