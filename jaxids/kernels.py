@@ -4,6 +4,7 @@ Any such function in JAX serves as a kernel. Those here are frozen dataclasses w
 can be added and multiplied with each other, with numbers, and with any function or kernel object of another library.
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,11 +26,11 @@ register = jax.tree_util.register_dataclass
 class _Arithmetic:
     """Kernels add and multiply."""
 
-    def __add__(self, other: Any) -> "Sum":
-        return Sum(self, of(other))
+    def __add__(self, other: Any) -> "Combined":
+        return Combined(operator.add, self, of(other))
 
-    def __mul__(self, other: Any) -> "Product":
-        return Product(self, of(other))
+    def __mul__(self, other: Any) -> "Combined":
+        return Combined(operator.mul, self, of(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -84,30 +85,18 @@ class Function(_Arithmetic):
         return self.function(x, y)
 
 
-@partial(register, data_fields=("left", "right"), meta_fields=())
+@partial(register, data_fields=("left", "right"), meta_fields=("operation",))
 @dataclass(frozen=True)
-class Sum(_Arithmetic):
-    """The sum of two kernels."""
+class Combined(_Arithmetic):
+    """The sum or the product of two kernels."""
 
+    operation: Callable[[Array, Array], Array]
     left: Any
     right: Any
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
         """K(x, y)."""
-        return self.left(x, y) + self.right(x, y)
-
-
-@partial(register, data_fields=("left", "right"), meta_fields=())
-@dataclass(frozen=True)
-class Product(_Arithmetic):
-    """The product of two kernels."""
-
-    left: Any
-    right: Any
-
-    def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
-        return self.left(x, y) * self.right(x, y)
+        return self.operation(self.left(x, y), self.right(x, y))
 
 
 def _root(square: Float[Array, ""]) -> Float[Array, ""]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, problems, workers
+from jaxids import policies, problems
 from jaxids.experiment.keys import Table
 from jaxids.problems import Fixed, Instance, Problem
 from jaxids.tiles import Step, tile_width, trial_keys
@@ -67,19 +67,6 @@ def full_setting(setting: Table, width: int) -> Table:
 def width_of(problem: Problem) -> int:
     """How many trials a tile of this problem holds here."""
     return tile_width(problem, jax.local_devices()[0].platform)
-
-
-def tiles_of(setting: Table, problem: Problem, policy: policies.Policy, trials: int, indices: Any) -> Any:
-    """The tiles of a cell, as `workers.run` yields them."""
-    return workers.run(
-        problem,
-        policy,
-        key=jax.random.key(setting["seed"]),
-        trials=trials,
-        at=recorded_steps_of(setting),
-        total=pulls if setting["pulls"] else None,
-        indices=indices,
-    )
 
 
 def instances(setting: Table, trials: np.ndarray) -> Instance:

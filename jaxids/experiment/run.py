@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import jaxids
-from jaxids import policies
+from jaxids import policies, workers
 from jaxids.experiment import build, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
@@ -116,9 +118,12 @@ def _missing(job: Job, progress: Progress) -> Iterator[int]:
 
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
-    for tile in build.tiles_of(job.setting, job.problem, job.policy, job.tiles * job.width, _missing(job, progress)):
+    key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
+    total, indices = build.pulls if job.setting["pulls"] else None, _missing(job, progress)
+    run = partial(workers.run, job.problem, job.policy, key=key, trials=job.tiles * job.width)
+    for tile in run(at=at, total=total, indices=indices):
         if not np.all(np.isfinite(tile.regret)):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
-        arrays = {"steps": build.recorded_steps_of(job.setting), "regret": tile.regret}
+        arrays = {"steps": at, "regret": tile.regret}
         store.write_tile(job.folder, tile.index, arrays | ({"pulls": tile.totals} if job.setting["pulls"] else {}))
         progress.advance(job.width)

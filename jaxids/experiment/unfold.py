@@ -33,16 +33,10 @@ def cells(table: Table) -> Iterator[Cell]:
     """The cells of a checked table."""
     labels: list[tuple[Table, str]] = []
     top = swept(table["grid"], table["problem"], "grid.")
-    for curves in table["curves"]:
-        fixed = {(section, key) for section in ("problem", "estimator") for key in curves[section]}
-        own = swept(curves["grid"], table["problem"] | curves["problem"], "curves.grid.")
-        for _, key in (fixed | own.keys()) & top.keys():
-            raise ValueError(f"curves.{key}: the grid at the top sweeps over it")
-        for _, key in SHARED & own.keys():
-            raise ValueError(f"curves.grid.{key}: all curves share it; it takes the grid at the top")
+    grids = [_own_grid(table, curves, top) for curves in table["curves"]]
     for panel in _points(top):
-        for curves in table["curves"]:
-            for numbers in _points(swept(curves["grid"], table["problem"] | curves["problem"], "curves.grid.")):
+        for curves, own in zip(table["curves"], grids, strict=True):
+            for numbers in _points(own):
                 for policy in curves["policies"]:
                     setting = _setting(table, curves, panel | numbers, policy)
                     label = _label(curves["label"], policy, _named(numbers), setting)
@@ -50,6 +44,17 @@ def cells(table: Table) -> Iterator[Cell]:
                         raise ValueError(f"curves.label: two curves are called {label!r}; give one another label")
                     labels.append((_named(panel), label))
                     yield Cell(label, _named(panel), _named(numbers), setting)
+
+
+def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> dict[Place, list[Any]]:
+    """The grid of some curves, or a ValueError that names a key that is fixed or swept over elsewhere."""
+    fixed = {(section, key) for section in ("problem", "estimator") for key in curves[section]}
+    own = swept(curves["grid"], table["problem"] | curves["problem"], "curves.grid.")
+    for _, key in (fixed | own.keys()) & top.keys():
+        raise ValueError(f"curves.{key}: the grid at the top sweeps over it")
+    for _, key in SHARED & own.keys():
+        raise ValueError(f"curves.grid.{key}: all curves share it; it takes the grid at the top")
+    return own
 
 
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:

@@ -76,34 +76,36 @@ def _image(path: Path, kind: str = "panel") -> str:
 
 
 def _claims(claims: Sequence[Verdict]) -> str:
-    rows = "".join(
-        f"<tr><td>{escape(c.says)}</td><td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
+    rows = [
+        f"<td>{escape(c.says)}</td><td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
         f"<td>{'<br>'.join(map(escape, c.measured))}"
-        f"<br><span class='quiet'>{escape(c.tested)}</span></td></tr>"
+        f"<br><span class='quiet'>{escape(c.tested)}</span></td>"
         for c in claims
-    )
-    head = "<tr><th>claim</th><th>verdict</th><th>measured</th></tr>"
-    return f"<table class='claims'>{head}{rows}</table>" if claims else ""
+    ]
+    return _table("claims", "<th>claim</th><th>verdict</th><th>measured</th>", rows) if claims else ""
 
 
 def _finals(curves: Sequence[Curve]) -> str:
-    rows = "".join(
-        f"<tr><td>{escape(c.label)}</td><td class='number'>{c.mean[-1]:.1f}</td>"
+    rows = [
+        f"<td>{escape(c.label)}</td><td class='number'>{c.mean[-1]:.1f}</td>"
         f"<td class='number'>{plus_minus(c.stderr[-1])}</td>"
-        f"<td class='number'>{len(c.trials)}{f' of {c.asked}' * (len(c.trials) < c.asked)}</td></tr>"
+        f"<td class='number'>{len(c.trials)}{f' of {c.asked}' * (len(c.trials) < c.asked)}</td>"
         for c in curves
-    )
-    head = f"<tr><th>policy</th><th colspan='2'>regret after {curves[0].steps[-1]} steps</th><th>trials</th></tr>"
-    return f"<table class='finals'>{head}{rows}</table>"
+    ]
+    head = f"<th>policy</th><th colspan='2'>regret after {curves[0].steps[-1]} steps</th><th>trials</th>"
+    return _table("finals", head, rows)
 
 
 def _grid(panels: Sequence[Panel]) -> str:
     """Final regrets over the grid: a row for each point, a column for each curve."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    head = "".join(f"<th>{escape(label)}</th>" for label in labels)
-    rows = ""
+    rows = []
     for panel in panels:
         named = {c.label: f"{c.mean[-1]:.1f} {plus_minus(c.stderr[-1])}" for c in panel.curves}
         cells = "".join(f"<td class='number'>{named.get(label, '–')}</td>" for label in labels)
-        rows += f"<tr><td>{escape(panel.numbers)}</td>{cells}</tr>"
-    return f"<table class='grid'><tr><th>final regret</th>{head}</tr>{rows}</table>"
+        rows.append(f"<td>{escape(panel.numbers)}</td>{cells}")
+    return _table("grid", "<th>final regret</th>" + "".join(f"<th>{escape(label)}</th>" for label in labels), rows)
+
+
+def _table(kind: str, head: str, rows: Sequence[str]) -> str:
+    return f"<table class='{kind}'>" + "".join(f"<tr>{row}</tr>" for row in (head, *rows)) + "</table>"
