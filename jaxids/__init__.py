@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxids import beliefs, confidence, continuous, domains, information, kernels, policies, problems, ratio
+    from jaxids import beliefs, confidence, continuous, domains, hooks, information, kernels, policies, problems, ratio
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
@@ -17,6 +17,7 @@ __all__ = [
     "confidence",
     "continuous",
     "domains",
+    "hooks",
     "information",
     "kernels",
     "load",

@@ -66,13 +66,18 @@ def _add_plot(commands: Any) -> None:
     parser = _add(commands, "plot", _plot, "draw figures of results", more)
     _add_folder(parser)
     parser.add_argument("--scale", choices=SCALES, default="linear", help="of the axes (default: linear)")
+    parser.add_argument("--simple", action="store_true", help="simple regret, of the experiments that keep it")
 
 
 def _plot(arguments: argparse.Namespace) -> None:
     from jaxids.experiment.load import load
     from jaxids.plot import figures
 
-    for path in figures.draw(load(arguments.folder), arguments.scale):
+    results = load(arguments.folder)
+    drawn = (figures.draw_simple if arguments.simple else figures.draw)(results, arguments.scale)
+    if not drawn:
+        raise ValueError("--simple: no experiment here keeps it; it takes `simple = true` in the file")
+    for path in drawn:
         print(path)
 
 

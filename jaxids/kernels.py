@@ -45,6 +45,11 @@ class Stationary(_Arithmetic):
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
         """K(x, y)."""
+        scales = np.shape(self.scale)
+        if scales not in ((), x.shape):
+            raise ValueError(
+                f"scale: got shape {list(scales)}; it takes one number, or {x.shape[-1]}, one per dimension"
+            )
         return self.profile(jnp.sum(((x - y) / self.scale) ** 2))
 
 
@@ -125,7 +130,7 @@ def _matern52(square: Float[Array, ""]) -> Float[Array, ""]:
 
 def _stationary(profile: Callable[[Array], Array], scale: Any) -> Stationary:
     if checks.concrete(scale):
-        checks.positives("scale", scale)
+        checks.positives("scale", scale if np.ndim(scale) == 0 else checks.shape("scale", scale, ("p",)))
     return Stationary(profile, scale if np.ndim(scale) == 0 else jnp.asarray(scale, jnp.result_type(float)))
 
 

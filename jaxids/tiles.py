@@ -31,6 +31,7 @@ class Step(NamedTuple):
     regret: Float[Array, "..."]  # of all steps up to this one
     instance: Instance
     state: Any  # the belief before the step
+    recommended: Int[Array, "..."]  # the action of the highest estimate after it
 
 
 Hook = Callable[[Step], Any]
@@ -84,7 +85,8 @@ def _run_tile(
         streams = draws.Stream(noise, now), draws.Stream(own, now)
         state, choice, reward = play(problem, policy, instance, carry.state, *streams)
         regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
-        seen = Step(choice, reward, regret.value, instance, carry.state)
+        recommended = lanes.first_max(problem.belief.mean(state)).arg  # compiled only if a hook asks for it
+        seen = Step(choice, reward, regret.value, instance, carry.state, recommended)
         kept, added = (hook(seen) if hook else None for hook in (record, total))
         return _Carry(carry.step + 1, state, regret, kept, _plus(carry.totals, added))
 

@@ -19,6 +19,12 @@ from jaxids.problems import Instance
 PLACES = st.lists(st.floats(0, 1), min_size=1, max_size=14)
 
 
+def test_simple_regret_that_was_not_kept_cannot_be_drawn(tmp_path, capsys):
+    stored(tmp_path, [("UCB", {}, {}, np.ones(600))])
+    assert cli.main(["plot", str(tmp_path), "--simple"]) == 2
+    assert "--simple: no experiment here keeps it" in capsys.readouterr().err
+
+
 def test_every_policy_has_a_style_of_its_own():
     assert list(styles.PAPER) == list(policies.PAPER)
     assert len(set(styles.PAPER.values())) == 13

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxids.experiment import claims, keys, read
+from jaxids.experiment import claims, read, schema
 from jaxids.experiment.keys import in_words
 
 ROOT = Path(__file__).parent.parent
@@ -211,7 +211,7 @@ def test_a_file_that_is_not_text_is_named(tmp_path):
 
 def test_every_key_is_explained():
     text = (ROOT / "experiments" / "README.md").read_text()
-    tables = (keys.TOP, keys.CURVES, keys.ESTIMATOR, claims.CLAIM, *keys.PROBLEMS.values())
+    tables = (schema.TOP, schema.CURVES, schema.ESTIMATOR, schema.WATCH, claims.CLAIM, *schema.PROBLEMS.values())
     for name in {name for table in tables for name in table}:
         assert re.search(rf"`(\[+)?{name}\b", text), name
     for test in claims.TESTS:

@@ -9,9 +9,10 @@ import numpy as np
 
 import jaxids
 from jaxids import policies, problems
+from jaxids.experiment import kernel_problems
 from jaxids.experiment.keys import Table
 from jaxids.problems import Fixed, Instance, Problem
-from jaxids.tiles import Step, tile_width, trial_keys
+from jaxids.tiles import tile_width, trial_keys
 
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
 
@@ -20,16 +21,18 @@ def problem_of(table: Table) -> Problem:
     """The problem of a setting; impossible values are ValueErrors that name the key."""
     base: Any
     noise = NOISE[table["noise"]]
-    if table["kind"] == "linear":
+    if "kernel" in table:
+        base = kernel_problems.problem_of(table, noise)
+    elif table["kind"] == "linear":
         bound = table.get("rho_bound")
         base = problems.linear(table["actions"], table["theta"], table["rho"], rho_bound=bound, noise=noise)
     else:
         size = {"num_actions": table["actions"], "dim": table["dim"]}
         base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
-        if table["instance"] != "fresh":
-            base = Fixed(_drawn(base, jax.random.key(table["instance"])), noise)
+    if table.get("instance", "fresh") != "fresh":
+        base = Fixed(_drawn(base, jax.random.key(table["instance"])), noise, base.belief)
     if "sigma" in table:
-        if isinstance(table["rho"], list):
+        if not isinstance(table["rho"], float):
             raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
         if table["sigma"] < table["rho"]:
             raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
@@ -51,11 +54,6 @@ def _drawn(problem: Problem, key: jax.Array) -> Instance:
 def policy_of(setting: Table) -> policies.Policy:
     """The policy of a setting, with the numbers of its estimator."""
     return policies.check(dataclasses.replace(policies.PAPER[setting["policy"]], **setting["estimator"]))
-
-
-def pulls(step: Step) -> jax.Array:
-    """1 for the action played, 0 for the others, to be summed over steps."""
-    return (jnp.arange(step.instance.rho.shape[0])[:, None] == step.choice.action).astype(jnp.int32)
 
 
 def full_setting(setting: Table, width: int) -> Table:

@@ -27,6 +27,7 @@ def checked(claim: Mapping[str, Any]) -> Table:
 def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
     """Claims and comparisons speak of curves that there are, and of what these record; or a ValueError."""
     used = [("claims.curves", claim["curves"]) for claim in table["claims"]]
+    used += [("watch.curves", table["watch"]["curves"])] if table["watch"] else []
     for key, labels in [*used, *(("compare", pair) for pair in table["compare"])]:
         if unknown := [label for label in labels if label not in settings]:
             raise ValueError(f"{key}: no curve is called {unknown[0]!r}; {keys.nearest(unknown[0], list(settings))}")
@@ -36,9 +37,20 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
                 raise ValueError(
                     f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"
                 )
+    for label in table["watch"].get("curves", ()):
+        if not watchable(settings[label]):
+            takes = "curves on points in one or two dimensions, without sigma"
+            raise ValueError(f"watch.curves: got {label!r}; it takes {takes}")
     for pair in table["compare"]:
         if not comparable(*(settings[label] for label in pair)):
             raise ValueError(f"compare: got {pair!r}; it takes curves on one problem whose instance is 'fresh'")
+
+
+def watchable(setting: Table) -> bool:
+    """Whether a setting's points can be drawn, each once."""
+    problem = setting["problem"]
+    dim = len(problem["points"][0]) if "points" in problem else problem.get("dim", 0)
+    return "kernel" in problem and "sigma" not in problem and dim <= 2
 
 
 def comparable(one: Table, other: Table) -> bool:

@@ -1,7 +1,7 @@
 """Regret of one policy on one problem, and the curves that are looked at together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,10 @@ from jaxids.experiment.keys import Table, in_words
 
 @dataclass(frozen=True, repr=False)
 class Curve:
-    """Mean regret and its standard error at `steps` [R], and the regret at the last of them of every trial there is."""
+    """Mean regret and its standard error at `steps` [R], and the regret at the last of them of every trial there is.
+
+    `simple` and `simple_stderr` are those of the simple regret, None if the experiment does not ask for it.
+    """
 
     experiment: str
     label: str
@@ -26,6 +29,8 @@ class Curve:
     asked: int  # how many trials the experiment asks for
     digest: str  # of the tiles it comes from
     read: Callable[[str], np.ndarray | None]  # an array of the tiles with trials first
+    simple: np.ndarray | None = None
+    simple_stderr: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"Curve({self.name!r}: {len(self.trials)} trials of {self.steps[-1]} steps)"
@@ -46,6 +51,13 @@ class Curve:
         regret = self.read("regret")
         assert regret is not None
         return regret
+
+    @property
+    def of_simple(self) -> "Curve | None":
+        """The curve of the simple regret, if the experiment asks for it."""
+        if self.simple is None or self.simple_stderr is None:
+            return None
+        return replace(self, mean=self.simple, stderr=self.simple_stderr)
 
     @property
     def pulls(self) -> np.ndarray | None:

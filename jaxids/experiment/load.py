@@ -57,17 +57,18 @@ def _panels(folder: Path) -> list[Panel]:
 def _curve(panel: Panel, cell: Table) -> Curve | None:
     """A cell as far as it was run, or None if it was not. One tile is in memory at a time."""
     width, asked, path = cell["setting"]["width"], panel.table["trials"], panel.folder / cell["folder"]
-    regret, indices, final, digest = None, [], [], hashlib.sha256()
-    steps = np.zeros(0, np.int32)
+    indices, final, digest = [], [], hashlib.sha256()
+    steps, seen = np.zeros(0, np.int32), dict[str, moments.Moments]()
     for index in range(-(-asked // width)):
         if (tile := store.read_tile(path, index)) is None:
             continue
-        steps, part = tile["steps"], tile["regret"][:, : asked - index * width]
-        regret = moments.merge(regret or moments.empty(len(steps)), part)
+        steps, count = tile["steps"], min(width, asked - index * width)
+        for name in {"regret", "simple"} & tile.keys():
+            seen[name] = moments.merge(seen.get(name, moments.empty(len(steps))), tile[name][:, :count])
         indices.append(index)
-        final.append(part[-1])
-        digest.update(f"{path.name} {index} {part.shape}".encode() + store.checksum_of(path, index))
-    if regret is None:
+        final.append(tile["regret"][-1, :count])
+        digest.update(f"{path.name} {index} {count}".encode() + store.checksum_of(path, index))
+    if not seen:
         return None
     trials = np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices])
     return Curve(
@@ -77,8 +78,10 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         numbers=cell["numbers"],
         setting=cell["setting"],
         steps=steps,
-        mean=regret.mean,
-        stderr=regret.stderr,
+        mean=seen["regret"].mean,
+        stderr=seen["regret"].stderr,
+        simple=seen["simple"].mean if "simple" in seen else None,
+        simple_stderr=seen["simple"].stderr if "simple" in seen else None,
         trials=trials,
         final=np.concatenate(final),
         asked=asked,

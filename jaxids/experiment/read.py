@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxids.experiment import claims, keys, unfold
+from jaxids.experiment import claims, keys, schema, unfold
 from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
 
@@ -72,12 +72,13 @@ def files(paths: Sequence[Path]) -> list[Path]:
 
 def _checked(table: Mapping[str, Any]) -> Table:
     """The table with its keys, those of its curves (the policies at the top come first) and of its claims filled in."""
-    checked = keys.checked(table, keys.TOP)
+    checked = keys.checked(table, schema.TOP, sections=schema.SECTIONS)
     if not checked["policies"] and not checked["curves"]:
-        raise ValueError(f"policies: missing; it takes {keys.TOP['policies'].takes}")
+        raise ValueError(f"policies: missing; it takes {schema.TOP['policies'].takes}")
     first = [{"policies": checked["policies"]}] if checked["policies"] else []
-    curves = [keys.checked(each, keys.CURVES, "curves.") for each in first + checked["curves"]]
-    return checked | {"curves": curves, "claims": [claims.checked(claim) for claim in checked["claims"]]}
+    curves = [keys.checked(each, schema.CURVES, "curves.") for each in first + checked["curves"]]
+    watch = keys.checked(checked["watch"], schema.WATCH, "watch.") if checked["watch"] else {}
+    return checked | {"curves": curves, "claims": list(map(claims.checked, checked["claims"])), "watch": watch}
 
 
 def _change(table: Table, name: str, value: Any) -> None:

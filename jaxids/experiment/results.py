@@ -63,6 +63,8 @@ class Results:
                 columns = {"trial": curve.trials, "regret": curve.final}
             else:
                 columns = {"step": curve.steps, "mean": curve.mean, "stderr": curve.stderr}
+                if curve.simple is not None and curve.simple_stderr is not None:
+                    columns |= {"simple": curve.simple, "simple_stderr": curve.simple_stderr}
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
                 yield _facts(curve) | dict(zip(columns, values, strict=True))
 
@@ -70,6 +72,8 @@ class Results:
         """The rows as CSV."""
         columns = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
         columns |= dict.fromkeys(("trial", "regret") if finals else ("step", "mean", "stderr"))
+        if not finals and any(curve.simple is not None for curve in self.curves):
+            columns |= dict.fromkeys(("simple", "simple_stderr"))
         writer = csv.DictWriter(file, list(columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows(finals))
@@ -83,6 +87,8 @@ class Results:
         xarray, parts = _extra("xarray"), []
         for curve in self.curves:
             values = {"mean": ("step", curve.mean), "stderr": ("step", curve.stderr), "final": ("trial", curve.final)}
+            if curve.simple is not None:
+                values |= {"simple": ("step", curve.simple), "simple_stderr": ("step", curve.simple_stderr)}
             part = xarray.Dataset(values, {"step": curve.steps, "trial": curve.trials})
             parts.append(part.expand_dims(curve=[curve.name]))
         return xarray.concat(parts, "curve", join="outer")

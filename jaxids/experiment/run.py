@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 import jaxids
-from jaxids import policies, workers
+from jaxids import hooks, policies, workers
 from jaxids.experiment import build, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
@@ -94,7 +94,7 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
         | {"folder": f"tiles/{job.folder.name}"}
         for job in jobs
     ]
-    kept = {name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare")}
+    kept = {name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare", "watch")}
     kept |= {"changes": experiment.changes}
     return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": cells} | kept
 
@@ -119,11 +119,12 @@ def _missing(job: Job, progress: Progress) -> Iterator[int]:
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
     key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
-    total, indices = build.pulls if job.setting["pulls"] else None, _missing(job, progress)
-    run = partial(workers.run, job.problem, job.policy, key=key, trials=job.tiles * job.width)
-    for tile in run(at=at, total=total, indices=indices):
+    total = hooks.pulls if job.setting["pulls"] else None
+    record = hooks.simple_regret if job.setting["simple"] else None
+    run = partial(workers.run, job.problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
+    for tile in run(record=record, total=total, indices=_missing(job, progress)):
         if not np.all(np.isfinite(tile.regret)):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
-        arrays = {"steps": at, "regret": tile.regret}
-        store.write_tile(job.folder, tile.index, arrays | ({"pulls": tile.totals} if job.setting["pulls"] else {}))
+        arrays = {"steps": at, "regret": tile.regret, "pulls": tile.totals, "simple": tile.recorded}
+        store.write_tile(job.folder, tile.index, {name: part for name, part in arrays.items() if part is not None})
         progress.advance(job.width)

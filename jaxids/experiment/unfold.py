@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxids.experiment import keys
+from jaxids.experiment import keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
 
 Place = tuple[str, str]  # a section, empty at the top, and a key
@@ -59,8 +59,8 @@ def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> di
 
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:
     """All keys of an experiment with such a problem, by where they are."""
-    kind = keys.value_of("problem.kind", problem.get("kind", keys.KIND.default), keys.KIND)
-    sections = {"": keys.TOP, "estimator": keys.ESTIMATOR, "problem": keys.PROBLEMS[kind]}
+    kind = keys.value_of("problem.kind", problem.get("kind", schema.KIND.default), schema.KIND)
+    sections = {"": schema.TOP, "estimator": schema.ESTIMATOR, "problem": schema.PROBLEMS[kind]}
     return {(section, name): key for section, known in sections.items() for name, key in known.items()}
 
 
@@ -104,7 +104,7 @@ def _named(point: Mapping[Place, Any]) -> Table:
 def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: str) -> Table:
     """Everything the result of a cell depends on, but for the number of trials."""
     sections = {name: table[name] | curves[name] for name in ("problem", "estimator")}
-    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls")}
+    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "simple")}
     for (section, key), value in point.items():
         sections[section][key] = value
     known = {key: known for (section, key), known in places(sections["problem"]).items() if section == "problem"}
@@ -113,7 +113,7 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
         **sections[""],
         "policy": policy,
         "problem": {name: value for name, value in problem.items() if value is not None},
-        "estimator": keys.checked(sections["estimator"], keys.ESTIMATOR, "estimator."),
+        "estimator": keys.checked(sections["estimator"], schema.ESTIMATOR, "estimator."),
     }
 
 

@@ -5,6 +5,7 @@ import itertools
 import textwrap
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,17 @@ def draw(results: Results, scale: str = "linear") -> list[Path]:
     return list(itertools.chain.from_iterable(drawn))
 
 
-def together(panels: Sequence[Panel], scale: str = "linear") -> Figure:
+def draw_simple(results: Results, scale: str = "log-log") -> list[Path]:
+    """Draw the simple regret of every panel that has it."""
+    written = []
+    for panel in results.panels:
+        if curves := [curve for each in panel.curves if (curve := each.of_simple)]:
+            figure = together([replace(panel, curves=curves)], scale, "simple regret")
+            written += save(figure, panel.folder / f"{panel.stem}-simple{SUFFIX[scale]}")
+    return written
+
+
+def together(panels: Sequence[Panel], scale: str = "linear", what: str = "regret") -> Figure:
     """Panels in one picture, two in a row."""
     columns, rows = min(2, len(panels)), -(-len(panels) // 2)
     longest = max(len(curve.label) for panel in panels for curve in panel.curves)
@@ -45,7 +56,7 @@ def together(panels: Sequence[Panel], scale: str = "linear") -> Figure:
             x, y = i % 2 * width + left, (rows - 1 - i // 2) * height + bottom
             place = x / (columns * width), y / (rows * height)
             axes = figure.add_axes((*place, SIZE[0] / (columns * width), SIZE[1] / (rows * height)))
-            regret(axes, panel.curves, scale)
+            regret(axes, panel.curves, scale, what)
             axes.set_title(titles[i], loc="left", parse_math=False)
     return figure
 
@@ -56,7 +67,7 @@ def _title(panel: Panel, inches: float) -> str:
     return "\n".join(lines)
 
 
-def regret(axes: Any, curves: Sequence[Curve], scale: str = "linear") -> None:
+def regret(axes: Any, curves: Sequence[Curve], scale: str = "linear", what: str = "regret") -> None:
     """Draw curves into axes, on linear axes, log-log ones, or with log time alone."""
     looks = styles_of([curve.policy for curve in curves])
     if scale != "linear":
@@ -72,7 +83,7 @@ def regret(axes: Any, curves: Sequence[Curve], scale: str = "linear") -> None:
         axes.fill_between(steps, low, mean + band, color=look.color, alpha=0.18, lw=0)
     _limits(axes, curves, scale)
     axes.set_xlabel("steps" if scale == "linear" else "steps (log)")
-    axes.set_ylabel("regret (log)" if scale == "log-log" else "regret")
+    axes.set_ylabel(f"{what} (log)" if scale == "log-log" else what)
     ends = [max(curve.mean[-1], axes.get_ylim()[0]) for curve in curves]
     label_ends(axes, ends, [curve.label for curve in curves], [look.color for look in looks])
 

@@ -20,14 +20,22 @@ from jaxids.problems.rkhs import rkhs
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
 
 
+def _coordinates(name: str, u: Float[Array, "p"], dim: int) -> Float[Array, "p"]:
+    if u.shape != (dim,):
+        raise ValueError(f"dim: got {u.shape[-1] if u.ndim else 0}; {name} takes {dim}")
+    return u
+
+
 def forrester(u: Float[Array, "1"]) -> Float[Array, ""]:
     """−(6u − 2)² sin(12u − 4)."""
-    return -((6 * u[0] - 2) ** 2) * jnp.sin(12 * u[0] - 4)
+    (x,) = _coordinates("forrester", u, 1)
+    return -((6 * x - 2) ** 2) * jnp.sin(12 * x - 4)
 
 
 def branin(u: Float[Array, "2"]) -> Float[Array, ""]:
     """Branin's function on [−5, 10] × [0, 15], with three equal maxima of −0.397887."""
-    x, y = 15 * u[0] - 5, 15 * u[1]
+    a, b = _coordinates("branin", u, 2)
+    x, y = 15 * a - 5, 15 * b
     valley = y - 5.1 / (4 * jnp.pi**2) * x**2 + 5 / jnp.pi * x - 6
     return -(valley**2 + 10 * (1 - 1 / (8 * jnp.pi)) * jnp.cos(x) + 10)
 
@@ -41,6 +49,7 @@ def ackley(u: Float[Array, "p"]) -> Float[Array, ""]:
 
 def hartmann3(u: Float[Array, "3"]) -> Float[Array, ""]:
     """Hartmann's function of three variables, with the maximum 3.86278."""
+    u = _coordinates("hartmann3", u, 3)
     heights = jnp.array([1.0, 1.2, 3.0, 3.2])
     widths = jnp.array([[3.0, 10, 30], [0.1, 10, 35], [3.0, 10, 30], [0.1, 10, 35]])
     centres = jnp.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]) / 1e4
@@ -49,13 +58,15 @@ def hartmann3(u: Float[Array, "3"]) -> Float[Array, ""]:
 
 def motorcycle(u: Float[Array, "1"]) -> Float[Array, ""]:
     """Acceleration of a head in a crash, in shape: rest, a deep dip, a rebound, rest again."""
-    return -jnp.exp(-(((u[0] - 0.4) / 0.09) ** 2)) + 0.6 * jnp.exp(-(((u[0] - 0.62) / 0.08) ** 2))
+    (x,) = _coordinates("motorcycle", u, 1)
+    return -jnp.exp(-(((x - 0.4) / 0.09) ** 2)) + 0.6 * jnp.exp(-(((x - 0.62) / 0.08) ** 2))
 
 
 def motorcycle_noise(u: Float[Array, "1"]) -> Float[Array, ""]:
     """Its noise bound: small before the crash, large in it, and in between after it."""
-    after = 0.5 * (1 + jnp.tanh((u[0] - 0.3) / 0.05))
-    return 0.03 + 0.15 * after + 0.4 * jnp.exp(-(((u[0] - 0.55) / 0.15) ** 2))
+    (x,) = _coordinates("motorcycle_noise", u, 1)
+    after = 0.5 * (1 + jnp.tanh((x - 0.3) / 0.05))
+    return 0.03 + 0.15 * after + 0.4 * jnp.exp(-(((x - 0.55) / 0.15) ** 2))
 
 
 def on_grid(

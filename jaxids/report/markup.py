@@ -10,6 +10,7 @@ import jaxids
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
+from jaxids.plot.along import watched
 from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
 
 STYLE = """
@@ -62,9 +63,11 @@ def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
 
 
 def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
-    pairs = panel.folder / f"{panel.stem}-pairs.png"
     images = [_image(panel.folder / f"{panel.stem}{end}.png") for end in ("", "-loglog")]
-    images += [_image(pairs, "wide")] if panel.table["compare"] and pairs.exists() else []
+    if any(curve.of_simple for curve in panel.curves):
+        images.append(_image(panel.folder / f"{panel.stem}-simple-loglog.png"))
+    pairs = [panel.folder / f"{panel.stem}-pairs.png"] if panel.table["compare"] else []
+    images += [_image(path, "wide") for path in [*pairs, *watched(panel)] if path.exists()]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
     return f"""{head}<div class="figures">{"".join(images)}</div>
 {_claims(claims)}{_finals(panel.curves)}"""
@@ -86,14 +89,22 @@ def _claims(claims: Sequence[Verdict]) -> str:
 
 
 def _finals(curves: Sequence[Curve]) -> str:
+    def numbers(curve: Curve | None, form: str) -> str:
+        if curve is None:
+            return ""
+        return "".join(
+            f"<td class='number'>{text}</td>"
+            for text in (f"{curve.mean[-1]:{form}}", plus_minus(curve.stderr[-1], form))
+        )
+
     rows = [
-        f"<td>{escape(c.label)}</td><td class='number'>{c.mean[-1]:.1f}</td>"
-        f"<td class='number'>{plus_minus(c.stderr[-1])}</td>"
+        f"<td>{escape(c.label)}</td>{numbers(c, '.1f')}{numbers(c.of_simple, '.4f')}"
         f"<td class='number'>{len(c.trials)}{f' of {c.asked}' * (len(c.trials) < c.asked)}</td>"
         for c in curves
     ]
-    head = f"<th>policy</th><th colspan='2'>regret after {curves[0].steps[-1]} steps</th><th>trials</th>"
-    return _table("finals", head, rows)
+    simple = "<th colspan='2'>simple regret</th>" if any(c.of_simple for c in curves) else ""
+    regret = f"<th colspan='2'>regret after {curves[0].steps[-1]} steps</th>"
+    return _table("finals", f"<th>policy</th>{regret}{simple}<th>trials</th>", rows)
 
 
 def _grid(panels: Sequence[Panel]) -> str:

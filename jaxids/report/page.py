@@ -41,12 +41,12 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
 
 def draw(results: Results) -> list[Path]:
     """Every figure of the page, and all panels in one."""
-    from jaxids.plot import figures, instances
+    from jaxids.plot import along, figures, instances
 
     drawn = itertools.chain.from_iterable(figures.draw(results, scale) for scale in SCALES)
     few = len(results.panels) <= FEW
     together = figures.save(figures.together(results.panels), results.folder / "panels") if few else []
-    return [*drawn, *together, *instances.draw(results)]
+    return [*drawn, *together, *figures.draw_simple(results), *instances.draw(results), *along.draw(results)]
 
 
 def summary(panels: Sequence[Panel]) -> Iterator[str]:

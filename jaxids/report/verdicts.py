@@ -149,11 +149,12 @@ def _never_noisier(claim: Table, chosen: Sequence[Curve]) -> list[Part]:
     """Of n actions, copies n to 2n are the noisier ones."""
     parts = []
     for curve in chosen:
-        actions = curve.setting["problem"]["actions"]
-        count, pulls = actions if isinstance(actions, int) else len(actions), curve.pulls
+        pulls = curve.pulls
         if pulls is None:
             parts.append(Part(f"{curve.label}: pulls were not counted", MISSING))
             continue
+        actions = curve.setting["problem"].get("actions", pulls.shape[1] // 2)  # on points there are no probes
+        count = actions if isinstance(actions, int) else len(actions)
         taken = int(pulls[:, count : 2 * count].sum())
         parts.append(Part(f"{curve.label}: {taken} of {int(pulls.sum())}", FAILS if taken else HOLDS))
     return parts

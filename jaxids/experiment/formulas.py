@@ -1,0 +1,109 @@
+"""Formulas in experiment files: kernels as "rbf(0.2) + 0.5 * linear()", functions of a point as "0.1 + 0.4 * x1**2".
+
+They are read as Python is, but only numbers, the names listed here and the operations listed here have a meaning.
+Whether a text is one is known without JAX; its meaning is given by a vocabulary of functions.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LONGEST = 200  # characters, so that nothing is nested too deeply
+KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
+FUNCTIONS = ("forrester", "branin", "ackley", "hartmann3", "motorcycle", "motorcycle_noise")
+MATHS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs")
+COORDINATE = re.compile(r"x([1-9])")
+_OPERATIONS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Mult: operator.mul,
+    ast.Sub: operator.sub,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+}
+_SHAPE = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Load, ast.Call)
+
+
+def is_kernel(text: Any) -> bool:
+    """Whether a text is a sum of products of kernels and numbers."""
+    nodes, more = _nodes(text), (ast.Add, ast.Mult, ast.List)
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    names = {id(call.func) for call in calls}
+    return bool(calls) and all(
+        isinstance(node, (*_SHAPE, *more))
+        or _is_number(node)
+        or (isinstance(node, ast.Name) and node.id in KERNELS and id(node) in names)
+        for node in nodes
+    )
+
+
+def is_function(text: Any) -> bool:
+    """Whether a text is the name of a test function, or a formula of the coordinates x1, x2, …."""
+    if text in FUNCTIONS:
+        return True
+    nodes = _nodes(text)
+    called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+    return bool(nodes) and all(
+        isinstance(node, (*_SHAPE, *_OPERATIONS)) or _is_number(node) or _is_name(node, called.get(id(node)))
+        for node in nodes
+    )
+
+
+def written(text: str) -> str:
+    """A formula in one way of writing it, so that spaces make no other experiment."""
+    return ast.unparse(ast.parse(text.strip(), mode="eval"))
+
+
+def dim(text: str) -> int:
+    """How many coordinates a formula needs."""
+    found = [COORDINATE.fullmatch(node.id) for node in _nodes(text) if isinstance(node, ast.Name)]
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def value(text: str, vocabulary: Mapping[str, Any]) -> Any:
+    """What a formula means, given what its names mean."""
+    return _value(ast.parse(text, mode="eval").body, vocabulary)
+
+
+def _value(node: Any, vocabulary: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=float() | int() as number):
+            return float(number)
+        case ast.Name():
+            return vocabulary[node.id]
+        case ast.List():
+            return [_value(each, vocabulary) for each in node.elts]
+        case ast.Call(func=ast.Name(id=name)):
+            return vocabulary[name](*(_value(each, vocabulary) for each in node.args))
+        case ast.UnaryOp():
+            return _OPERATIONS[type(node.op)](_value(node.operand, vocabulary))
+        case ast.BinOp():
+            return _OPERATIONS[type(node.op)](_value(node.left, vocabulary), _value(node.right, vocabulary))
+    raise ValueError(f"{ast.unparse(node)}: no formula")
+
+
+def _nodes(text: Any) -> list[ast.AST]:
+    """All parts of a formula; none if it is not one."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return []
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    plain = all(isinstance(call.func, ast.Name) and not call.keywords for call in calls)
+    return nodes if plain else []
+
+
+def _is_number(node: ast.AST) -> bool:
+    number: Any = getattr(node, "value", None)
+    return isinstance(node, ast.Constant) and type(number) in (int, float) and number < 1e30
+
+
+def _is_name(node: ast.AST, call: ast.Call | None) -> bool:
+    """A coordinate, or the name of a function of one number that is called."""
+    if not isinstance(node, ast.Name):
+        return False
+    return node.id in MATHS and len(call.args) == 1 if call else bool(COORDINATE.fullmatch(node.id))

@@ -1,0 +1,59 @@
+"""One trial of a cell looked at closely: what its policy knew at some steps, at every point.
+
+The trial is run again. It depends on its key alone, so what is seen is what the stored regret came from.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxids import workers
+from jaxids.confidence import Band
+from jaxids.experiment import build, kernel_problems
+from jaxids.experiment.keys import Table
+from jaxids.tiles import Step
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The points [K, p], the function and its noise [K], and what was known before each of some steps [S, K]."""
+
+    points: np.ndarray
+    values: np.ndarray
+    rho: np.ndarray
+    steps: np.ndarray  # [S]
+    action: np.ndarray  # [S]: what was played
+    mean: np.ndarray
+    radius: np.ndarray  # β_t σ_t
+    gap: np.ndarray
+    gain: np.ndarray | None  # of the IDS family, as is the rest
+    ends: np.ndarray | None  # [S, 2]: the two actions of the mix
+    weight: np.ndarray | None  # [S]: of the second
+    ratio: np.ndarray | None  # [S]: Ψ of the mix
+
+
+def watch(setting: Table, trial: int, steps: list[int]) -> Watched:
+    """Look at a trial of a setting on points, at those of the steps that it has."""
+    problem, policy = build.problem_of(setting["problem"]), build.policy_of(setting)
+    at = np.array([step for step in steps if step <= setting["steps"]] or [setting["steps"]], np.int32)
+
+    def known(step: Step) -> Any:
+        rho = (
+            step.instance.rho if policy.weighted else jnp.broadcast_to(step.instance.rho_bound, step.instance.rho.shape)
+        )
+        band = Band(problem.belief, step.state, rho, policy.delta, policy.lam, policy.norm_bound)
+        mix = step.choice.mix
+        mixed = None if mix is None else (jnp.stack([mix.first, mix.second]), mix.weight, mix.value)
+        means = (step.instance.mean, step.instance.rho)
+        return means, step.choice.action, (band.mean, band.radius, band.gap), step.choice.gain, mixed
+
+    width = build.width_of(problem)
+    index, lane = divmod(trial, width)
+    key, trials = jax.random.key(setting["seed"]), (index + 1) * width
+    (tile,) = workers.run(problem, policy, key=key, trials=trials, at=at, record=known, indices=[index])
+    (values, rho), action, (mean, radius, gap), gain, mixed = jax.tree.map(lambda leaf: leaf[..., lane], tile.recorded)
+    points = kernel_problems.points_of(setting["problem"])
+    return Watched(points, values[0], rho[0], at, action, mean, radius, gap, gain, *(mixed or (None, None, None)))

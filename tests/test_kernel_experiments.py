@@ -1,0 +1,248 @@
+"""Experiment files on points with a kernel: the problems they name, simple regret, and one trial watched closely."""
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxids import cli, hooks, kernels, load, policies, problems, simulate
+from jaxids.beliefs import kernel as belief
+from jaxids.experiment import build, read, unfold
+from jaxids.experiment.watch import watch
+from jaxids.plot import along
+from jaxids.problems import functions
+
+ROOT = Path(__file__).parents[1]
+SMALL = """
+policies = ["UCB", "IDS-UCB"]
+trials = 70
+steps = 30
+seed = 4
+simple = true
+problem = { kind = "function", function = "motorcycle", per_side = 20, rho = "motorcycle_noise", kernel = "rbf(0.1)" }
+watch = { curves = ["IDS-UCB", "UCB"], steps = [1, 2, 3, 4, 30, 99], trial = 66 }
+"""
+
+
+def problem_of(**table):
+    """The problem of a table of an experiment file."""
+    known = {key: known for (section, key), known in unfold.places(table).items() if section == "problem"}
+    checked = read.keys.checked(table, known, "problem.")
+    return build.problem_of({name: value for name, value in checked.items() if value is not None})
+
+
+def same(one, other):
+    return all(
+        np.allclose(a, b, rtol=1e-5, atol=1e-6)
+        for a, b in zip(jax.tree.leaves(one.draw(KEY)), jax.tree.leaves(other.draw(KEY)), strict=True)
+    )
+
+
+KEY = jax.random.key(2)
+GRID = functions.grid(1, 30)
+
+
+def rising(u):
+    return 0.1 + 0.9 * u[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        (
+            {"kind": "function", "function": "branin", "dim": 2, "per_side": 6, "rho": 0.2, "kernel": "matern52(0.3)"},
+            functions.on_grid(functions.branin, kernels.matern52(0.3), 0.2, dim=2, per_side=6),
+        ),
+        (
+            {"kind": "function", "function": "sin(9 * x1)", "per_side": 30, "rho": "0.1 + 0.9 * x1", "rho_bound": 2},
+            functions.on_grid(lambda u: jnp.sin(9 * u[0]), kernels.rbf(0.2), rising, dim=1, per_side=30, rho_bound=2),
+        ),
+        (
+            {"kind": "expansion", "per_side": 30, "rho": 0.3, "norm": 3, "centres": 4, "noise": "uniform"},
+            problems.expansions(GRID, kernels.rbf(0.2), 0.3, norm=3, centres=4, noise=problems.uniform),
+        ),
+        (
+            {"kind": "gp", "per_side": 30, "rho": 0.3, "kernel": "matern12(1)"},
+            problems.gp(GRID, kernels.matern12(1.0), 0.3),
+        ),
+        (
+            {"kind": "rkhs", "points": [[0, 1], [1, 1], [2, 3]], "values": [1, 2, 0], "rho": [0.1, 0.2, 0.3]},
+            problems.rkhs([[0, 1], [1, 1], [2, 3]], [1, 2, 0], [0.1, 0.2, 0.3], kernels.rbf(0.2)),
+        ),
+        (
+            {"kind": "gp", "per_side": 30, "rho": 0.3, "sigma": 0.8},
+            problems.low_high(problems.gp(GRID, kernels.rbf(0.2), 0.3), low=0.3, high=0.8),
+        ),
+    ],
+)
+def test_tables_are_the_problems_of_python(table, problem):
+    assert same(problem_of(**table), problem)
+    assert problem_of(**table).noise is problem.noise
+
+
+def test_an_instance_is_one_function_for_all_trials():
+    one = problem_of(kind="gp", rho=0.3, instance=5)
+    assert np.array_equal(one.draw(KEY).mean, one.draw(jax.random.key(9)).mean)
+    assert one.belief is belief
+    assert one.draw(KEY).mean.shape == (100,)
+    assert problem_of(kind="gp", rho=0.3, dim=2).draw(KEY).mean.shape == (100,)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"kind": "gp"}, "problem.rho: missing; it takes a number > 0, or a formula"),
+        ({"kind": "gp", "rho": 0}, "problem.rho: got 0; it takes a number > 0, or a formula"),
+        ({"kind": "gp", "rho": "0.1 - x1"}, "rho: got -0.00.*; it takes numbers > 0"),
+        ({"kind": "gp", "rho": "log(x1)"}, "rho: got -inf; .* all finite"),
+        ({"kind": "gp", "rho": "0.1 + x2"}, "dim: got 1; '0.1 . x2' takes 2 or more"),
+        ({"kind": "gp", "rho": "os.system('x')"}, "problem.rho: got .* it takes"),
+        ({"kind": "gp", "rho": float("nan")}, "problem.rho: got nan; it takes"),
+        ({"kind": "gp", "rho": 0.1, "kernel": "rfb(1)"}, "problem.kernel: got 'rfb.1.'; it takes a kernel of rbf, mat"),
+        ({"kind": "gp", "rho": 0.1, "kernel": "rbf(0)"}, "kernel: got 'rbf.0.'; scale: got 0"),
+        ({"kind": "gp", "rho": 0.1, "kernel": "rbf([1, 2])"}, r"scale: got shape \[2\]; it takes one number, or 1"),
+        ({"kind": "gp", "rho": 0.1, "dim": 3, "per_side": 20}, "per_side: got 20, 8000 points with dim = 3"),
+        ({"kind": "gp", "rho": 0.1, "function": "branin"}, "problem.function: unknown key"),
+        ({"kind": "gp", "rho": 0.1, "probes": 0.1}, "problem.probes: unknown key"),
+        ({"kind": "function", "rho": 0.1, "function": "brainin"}, "problem.function: got 'brainin'; it takes one of f"),
+        ({"kind": "function", "rho": 0.1, "function": "branin"}, "dim: got 1; branin takes 2"),
+        (
+            {"kind": "function", "rho": 0.1, "function": "1"},
+            "function: got values of wrong shape, not finite or all eq",
+        ),
+        ({"kind": "expansion", "rho": 0.1, "per_side": 5}, "centres: got 10; it takes at most the 5 points"),
+        ({"kind": "rkhs", "rho": 0.1, "points": [[1]]}, "problem.values: missing"),
+        ({"kind": "rkhs", "rho": 0.1, "points": [[1], [2]], "values": [1]}, r"values: got shape \[1\]"),
+        ({"kind": "rkhs", "rho": [1], "points": [[1], [2]], "values": [1, 2]}, r"rho: got shape \[1\]"),
+        ({"kind": "rkhs", "rho": 1, "points": [[1], [2, 3]], "values": [1, 2]}, "problem.points: got"),
+        ({"kind": "gp", "rho": "x1 + 1", "sigma": 3}, "sigma: got 3.0 beside rho = x1 . 1; with it, rho takes one"),
+    ],
+)
+def test_slips_name_the_key(table, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        problem_of(**table)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "small.toml").write_text(SMALL)
+    assert cli.main(["run", str(folder / "small.toml"), "--out", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+def test_simple_regret_is_that_of_the_highest_estimate_after_the_step(x64):
+    """Against the posterior of the paper's direct formula from all rewards of a trial."""
+    problem = functions.on_grid(functions.motorcycle, kernels.rbf(0.1), 0.3, dim=1, per_side=12)
+    policy, options = policies.PAPER["W-TS"], {"key": KEY, "trials": 3, "steps": 15, "at": range(1, 16)}
+    played = simulate(problem, policy, record=lambda step: (step.choice.action, step.reward), **options).recorded
+    simple = simulate(problem, policy, record=hooks.simple_regret, **options).recorded
+    gram, f = np.asarray(problem.instance.features.T @ problem.instance.features), np.asarray(problem.instance.mean)
+    for trial, (actions, rewards) in enumerate(zip(*played, strict=True)):
+        for t in range(1, 16):
+            a = actions[:t]
+            mean = gram[:, a] @ np.linalg.solve(gram[np.ix_(a, a)] + 0.09 * np.eye(t), rewards[:t])
+            assert simple[trial, t - 1] == pytest.approx(f.max() - f[np.argmax(mean)], abs=1e-9)
+
+
+def test_simple_regret_is_kept_shown_and_exported(finished, capsys):
+    for curve in load(finished):
+        every = curve.read("simple").astype(float)
+        assert every.shape == (70, len(curve.steps))
+        assert np.allclose(curve.simple, every.mean(axis=0), rtol=1e-5)
+        assert np.allclose(curve.simple_stderr, every.std(axis=0, ddof=1) / np.sqrt(70))
+        assert np.array_equal(curve.of_simple.mean, curve.simple)
+    assert "simple regret" in (finished / "report.html").read_text()
+    assert (finished / "small" / "small-simple-loglog.png").exists()
+    assert cli.main(["plot", str(finished), "--simple"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("small-simple.png")
+    assert cli.main(["export", str(finished)]) == 0
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert head.endswith("step,mean,stderr,simple,simple_stderr")
+    assert float(first.split(",")[-2]) == pytest.approx(load(finished)["UCB"].simple[0])
+    assert "simple" in load(finished).dataset()
+    assert "simple" in load(finished).frame()
+
+
+@pytest.mark.parametrize("name", ["IDS-UCB", "UCB"])
+def test_the_trial_watched_is_the_one_of_the_run(finished, name):
+    """Its actions give the stored regret, and what is shown fits together."""
+    curve = load(finished)[name]
+    seen = watch(curve.setting, 66, [1, 2, 3, 4, 30, 99])
+    assert seen.steps.tolist() == [1, 2, 3, 4, 30]
+    regret = curve.regret[66, np.searchsorted(curve.steps, [1, 2, 3, 4])]
+    assert np.allclose(np.cumsum(seen.values.max() - seen.values[seen.action])[:4], regret, rtol=1e-5)
+    assert np.allclose(seen.gap, (seen.mean + seen.radius).max(axis=1)[:, None] - seen.mean + seen.radius, rtol=1e-4)
+    if name == "UCB":
+        assert seen.gain is None
+        assert np.array_equal(seen.action, np.argmax(seen.mean + seen.radius, axis=1))
+        return
+    pair, weight = seen.ends, seen.weight[:, None]
+    gap, gain = (np.take_along_axis(part, pair, axis=1).astype(float) for part in (seen.gap, seen.gain))
+    shares = np.concatenate([1 - weight, weight], axis=1)
+    assert np.allclose(seen.ratio, np.sum(shares * gap, axis=1) ** 2 / np.sum(shares * gain, axis=1), rtol=1e-4)
+    assert np.all(np.any(seen.action[:, None] == pair, axis=1))
+
+
+def test_figures_along_x_show_every_quantity_at_every_step(finished):
+    curve = load(finished)["IDS-UCB"]
+    figure = along.figure(watch(curve.setting, 0, [2, 20]), "so")
+    axes = np.array(figure.axes).reshape(5, 2)
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["posterior", "noise ρ", "gap Δ⁺", "gain I", "ratio Ψ"]
+    assert [ax.get_title() for ax in axes[0]] == ["step 2", "step 20"]
+    assert all(len(ax.lines) >= 2 for ax in axes.flat)
+    for name in ("small-IDS-UCB-along", "small-UCB-along"):
+        assert (finished / "small" / f"{name}.pdf").exists()
+        assert f'alt="{name}"' in (finished / "report.html").read_text()
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_maps_show_a_grid_in_its_order(shuffled, rng):
+    """Points in any order give the same map."""
+    points = functions.grid(2, 4) * [1, 2]
+    order = rng.permutation(16) if shuffled else np.arange(16)
+    table = {"kind": "rkhs", "points": points[order].tolist(), "values": points[order, 0].tolist(), "rho": "0.1 + x2"}
+    setting = {"problem": {**table, "kernel": "rbf(0.4)", "noise": "gaussian"}, "policy": "IDS-F", "seed": 0}
+    setting |= {"steps": 3, "estimator": {"delta": 0.01, "lam": 1.0, "norm_bound": 1.0}}
+    figure = along.figure(watch(setting, 0, [3]), "so")
+    noise = next(ax for ax in figure.axes if ax.get_ylabel().startswith("noise"))
+    expected = np.tile(0.1 + np.linspace(0, 2, 4)[:, None], (1, 4))
+    assert np.allclose(np.asarray(noise.collections[0].get_array()).reshape(4, 4), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("watched", "said"),
+    [
+        ('curves = ["IDS"], steps = [1]', "watch.curves: no curve is called 'IDS'; nearest: IDS-UCB"),
+        ('curves = ["UCB"], steps = [2, 1]', "watch.steps: got .2, 1.; it takes a list of steps, increasing"),
+        ('curves = ["UCB"], steps = [0]', "watch.steps: got"),
+        ('curves = ["UCB"]', "watch.steps: missing"),
+        ('curves = ["UCB"], steps = [1], trial = -1', "watch.trial: got -1"),
+    ],
+)
+def test_slips_in_what_to_watch_are_answered(tmp_path, watched, said):
+    (tmp_path / "a.toml").write_text(re.sub(r"watch = .*", f"watch = {{ {watched} }}", SMALL))
+    with pytest.raises(ValueError, match=said):
+        read.read(tmp_path / "a.toml")
+
+
+def test_only_points_can_be_watched(tmp_path):
+    text = re.sub(r"problem = .*", "problem = { dim = 2 }", SMALL)
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"watch.curves: got 'IDS-UCB'; it takes curves on points in one or two dimens"
+    ):
+        read.read(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments" / "rkhs").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_norm_bounds_of_the_files_hold(path):
+    """β_t takes a bound on the function's RKHS norm; in these files it is one."""
+    setting = read.read(path).cells[0].setting
+    problem = build.problem_of(setting["problem"])
+    norm = problem.weights.norm if hasattr(problem, "weights") else problems.norm(problem)
+    assert 0.7 * setting["estimator"]["norm_bound"] < norm <= setting["estimator"]["norm_bound"]
+    assert len(read.read(path).cells) == 13
