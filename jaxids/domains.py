@@ -51,6 +51,13 @@ class Box:
         """The nearest point of the box."""
         return jnp.clip(point, self.low, self.high)
 
+    def check(self, points: np.ndarray) -> None:
+        """A ValueError that names the first point [n, p] outside."""
+        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+        _check_inside(
+            points, np.all((points >= low) & (points <= high), axis=1), f"from {low.tolist()} to {high.tolist()}"
+        )
+
 
 @partial(register, data_fields=("centre", "radius"), meta_fields=())
 @dataclass(frozen=True)
@@ -80,6 +87,18 @@ class Ball:
         outside = square > self.radius**2
         shrink = jnp.where(outside, self.radius / jnp.sqrt(jnp.where(outside, square, 1)), 1)
         return self.centre + offset * shrink
+
+    def check(self, points: np.ndarray) -> None:
+        """A ValueError that names the first point [n, p] outside."""
+        centre, radius = np.asarray(self.centre, float), float(self.radius)
+        far = np.linalg.norm(points - centre, axis=1)
+        _check_inside(points, far <= radius * (1 + 1e-6), f"within {radius:g} of {centre.tolist()}")
+
+
+def _check_inside(points: np.ndarray, inside: np.ndarray, where: str) -> None:
+    if not np.all(inside):
+        first = int(np.argmin(inside))
+        raise ValueError(f"points: got {points[first].tolist()} at {first}, outside; it takes points {where}")
 
 
 def box(low: Any, high: Any) -> Box:

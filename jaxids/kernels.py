@@ -20,6 +20,7 @@ from jaxids.confidence import Number
 
 Point = Float[Array, "p"]
 Kernel = Callable[[Point, Point], Float[Array, ""]]
+TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"
 register = jax.tree_util.register_dataclass
 
 
@@ -175,6 +176,15 @@ def of(kernel: Any) -> Any:
     function: Any = getattr(kernel, "evaluate", kernel)  # as tinygp's, whose call takes arrays of points
     checks.function("kernel", function)
     return Function(function)
+
+
+def check(kernel: Any, dim: int) -> Any:
+    """A kernel on points [dim] from whatever `of` takes, or a ValueError if it does not give one number."""
+    kernel, point = of(kernel), jax.ShapeDtypeStruct((dim,), jnp.result_type(float))
+    shape = jax.eval_shape(kernel, point, point).shape
+    if shape:
+        raise ValueError(f"kernel: got one that returns shape {list(shape)}; it takes {TAKES}")
+    return kernel
 
 
 def gram(kernel: Kernel, rows: Float[Array, "n p"], columns: Float[Array, "m p"] | None = None) -> Float[Array, "n m"]:

@@ -46,7 +46,9 @@ class Policy:
 
 
 def check(policy: Policy) -> Policy:
-    """The policy itself, or a ValueError that names what is wrong with its numbers."""
+    """The policy itself, or a ValueError that names what is wrong with it."""
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy: got {policy!r}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']")
     checks.within("delta", policy.delta, 0, 1)
     checks.positive("lam", policy.lam)
     checks.not_negative("norm_bound", policy.norm_bound)

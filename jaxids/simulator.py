@@ -52,8 +52,6 @@ def simulate(
     checks.key("key", key)
     if not isinstance(problem, Problem):
         raise ValueError(f"problem: got {problem!r}; it takes one of jaxids.problems, as problems.unit_ball()")
-    if not isinstance(policy, policies.Policy):
-        raise ValueError(f"policy: got {policy!r}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']")
     problem.check()
     policies.check(policy)
     for name, hook in {"record": record, "total": total}.items():

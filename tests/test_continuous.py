@@ -131,6 +131,14 @@ def test_domains_hold_their_points_and_project_onto_themselves(rng):
         (lambda: domains.box([float("nan")], [1.0]), "low: got nan"),
         (lambda: domains.ball([0.0], 0.0), "radius: got 0; it takes a number > 0"),
         (lambda: domains.ball([]), "centre: got shape"),
+        (
+            lambda: domains.box([0, 0], [1, 1]).check(np.array([[0.5, 1], [1.2, 0]])),
+            r"points: got \[1.2, 0.0\] at 1, outs",
+        ),
+        (
+            lambda: domains.ball([1.0, 1.0], 0.5).check(np.array([[0.5, 0.5]])),
+            r"points: got \[0.5, 0.5\] at 0, outside",
+        ),
     ],
 )
 def test_bad_domains_are_refused(make, said):

@@ -20,6 +20,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import checks, kernels
+from jaxids.confidence import Number
 
 Point = Float[Array, "p"]
 
@@ -36,13 +37,13 @@ class State(NamedTuple):
     log_det: Float[Array, ""]
 
 
-def init(kernel: Any, dim: int, capacity: int, lam: float = 1.0) -> State:
+def init(kernel: Any, dim: int, capacity: int, lam: Number = 1.0) -> State:
     """No observation yet, room for `capacity` of them at points [dim]."""
     dim, capacity = checks.count("dim", dim), checks.count("capacity", capacity)
     checks.positive("lam", lam)
     dtype = jnp.result_type(float)
     return State(
-        kernels.of(kernel),
+        kernels.check(kernel, dim),
         jnp.asarray(lam, dtype),
         jnp.zeros((capacity, dim), dtype),
         jnp.eye(capacity, dtype=dtype),

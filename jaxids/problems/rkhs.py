@@ -126,13 +126,9 @@ def _instance(features: Any, values: Any, rho: Any, bound: Any) -> Instance:
 
 def _features(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
     """The points [K, p] and a root [r, K] of their Gram matrix, in double precision."""
-    points, kernel = checks.shape("points", points, ("K", "p")), kernels.of(kernel)
-    takes = "a function of two points that returns one number, symmetric and positive semi-definite"
+    points, takes = checks.shape("points", points, ("K", "p")), kernels.TAKES
     with jax.enable_x64(True):
-        pair = jnp.asarray(points[0]), jnp.asarray(points[-1])
-        shape = jax.eval_shape(kernel, *pair).shape
-        if shape:
-            raise ValueError(f"kernel: got one that returns shape {list(shape)}; it takes {takes}")
+        kernel = kernels.check(kernel, points.shape[1])
         gram = np.asarray(kernels.gram(kernel, jnp.asarray(points)), float)
     if not np.all(np.isfinite(gram)):
         raise ValueError(f"kernel: got {gram[~np.isfinite(gram)][0]}; it takes {takes}, finite at the points")

@@ -1,4 +1,4 @@
-"""UCB, DIDS and IDS on a continuous action set, by gradient steps from many starts, inside jit.
+"""UCB, Thompson sampling, DIDS and IDS on a continuous action set, by gradient steps from many starts, inside jit.
 
 Two actions suffice for IDS (Lemma 4), so it is a search over (x₁, x₂), the weight between them being known in closed
 form. It starts from the best pair among quasi-random points, the UCB point and the best single action, found exactly,
@@ -14,36 +14,15 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxids import beliefs, ratio
+from jaxids import draws, ratio
+from jaxids.continuous.surface import Information, Point, Scalar, Surface, about_ucb
 from jaxids.domains import Domain
-
-Point = Float[Array, "p"]
-Scalar = Float[Array, ""]
 
 SPREAD = 256  # quasi-random points
 STARTS = 32  # from which gradient steps go on
 PAIRS = 8  # that a search for two actions starts from, besides the best
 STEPS = 150
 RATE = 0.05  # of a step, in sizes of the domain; it falls to nothing
-
-
-class Surface(NamedTuple):
-    """What a policy knows of a function on a domain: posterior moments, β_t and the noise bound, at any point."""
-
-    mean: Callable[[Point], Scalar]
-    var: Callable[[Point], Scalar]
-    cov: Callable[[Point, Point], Scalar]
-    beta: Scalar | float
-    rho: Callable[[Point], Scalar]
-
-    def radius(self, x: Point) -> Scalar:
-        """β_t σ_t(x)."""
-        var = self.var(x)
-        return self.beta * jnp.sqrt(jnp.maximum(var, jnp.finfo(var.dtype).tiny))
-
-    def upper(self, x: Point) -> Scalar:
-        """The upper confidence bound."""
-        return self.mean(x) + self.radius(x)
 
 
 class Pair(NamedTuple):
@@ -55,46 +34,16 @@ class Pair(NamedTuple):
     value: Scalar
 
 
-Information = Callable[[Surface, Point], Callable[[Point], Scalar]]  # (surface, UCB point) → gain at a point
-
-
-def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Callable[[Point], Scalar]) -> Surface:
-    """The surface of a kernel belief on a continuous domain."""
-    mean, var, cov = (_asked(verb, state) for verb in (beliefs.history.mean, beliefs.history.var, beliefs.history.cov))
-    return Surface(mean, var, cov, beta, rho)
-
-
-def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Callable[[Point], Scalar]) -> Surface:
-    """The surface of a linear belief of one trial: x·θ̂ and xᵀV⁻¹y."""
-    root, theta = state.root.value, state.theta.value
-    return Surface(
-        lambda x: x @ theta, lambda x: jnp.sum((x @ root) ** 2), lambda x, y: (x @ root) @ (y @ root), beta, rho
-    )
-
-
-def _asked(verb: Callable[..., Scalar], state: Any) -> Callable[..., Scalar]:
-    return lambda *points: verb(state, *points)
-
-
-def f(surface: Surface, best: Point) -> Callable[[Point], Scalar]:
-    """I^F: what an observation says about the whole function."""
-    return lambda x: jnp.log1p(surface.var(x) / surface.rho(x) ** 2)
-
-
-def about_ucb(surface: Surface, best: Point) -> Callable[[Point], Scalar]:
-    """I^UCB: what an observation says about the UCB point."""
-
-    def gain(x: Point) -> Scalar:
-        own = jnp.maximum(surface.var(best), jnp.finfo(best.dtype).tiny)
-        explained = surface.cov(x, best) ** 2 / (own * (surface.rho(x) ** 2 + surface.var(x)))
-        return -jnp.log1p(-jnp.minimum(explained, 1 - jnp.finfo(explained.dtype).epsneg))
-
-    return gain
-
-
 def ucb(surface: Surface, domain: Domain) -> Point:
     """The point of the largest upper confidence bound."""
-    return _least(lambda x: -surface.upper(x), domain, domain.spread(SPREAD))[0]
+    return least(lambda x: -surface.upper(x), domain, domain.spread(SPREAD))[0]
+
+
+def thompson(surface: Surface, domain: Domain, source: draws.Stream, scale: Scalar | float = 1.0) -> Point:
+    """The best point of one posterior draw."""
+    points = domain.spread(SPREAD)
+    drawn = surface.sample(points, source, scale)
+    return least(lambda x: -drawn(x), domain, points)[0]
 
 
 def dids(surface: Surface, domain: Domain, information: Information = about_ucb) -> Pair:
@@ -141,7 +90,7 @@ def _prepared(surface: Surface, domain: Domain, information: Information) -> tup
 
 
 def _single(domain: Domain, points: Array, gap: Callable[..., Scalar], gain: Callable[..., Scalar]) -> Pair:
-    point, value = _least(lambda x: 2 * jnp.log(gap(x)) - jnp.log(gain(x)), domain, points)
+    point, value = least(lambda x: 2 * jnp.log(gap(x)) - jnp.log(gain(x)), domain, points)
     return Pair(point, point, jnp.zeros_like(value), jnp.exp(value))
 
 
@@ -149,7 +98,7 @@ def _mixed(pair: Float[Array, "2 p"], gap: Callable[..., Scalar], gain: Callable
     return ratio.pairs(jax.vmap(gap)(pair), jax.vmap(gain)(pair))
 
 
-def _least(value: Callable[[Point], Scalar], domain: Domain, points: Float[Array, "n p"]) -> tuple[Point, Scalar]:
+def least(value: Callable[[Point], Scalar], domain: Domain, points: Float[Array, "n p"]) -> tuple[Point, Scalar]:
     """The least value found, from the best of some points on."""
     best = lax.top_k(-jax.vmap(value)(points), STARTS // 2)[1]
     starts = jnp.concatenate([points[best], points[: STARTS // 2]])  # the best, and as many from everywhere
@@ -165,14 +114,13 @@ def _descended(
     def descend(start: Array) -> tuple[Array, Scalar]:
         def step(carry: Any, _: None) -> tuple[Any, None]:
             here, state, best, least = carry
-            slope = jax.grad(value)(here) * size
-            change, state = optimizer.update(jnp.where(jnp.isfinite(slope), slope, 0), state)
-            here = project(here + size * jnp.asarray(change))
-            now = value(here)
+            now, slope = jax.value_and_grad(value)(here)
             better = now < least
-            return (here, state, jnp.where(better, here, best), jnp.where(better, now, least)), None
+            change, state = optimizer.update(jnp.where(jnp.isfinite(slope), slope, 0) * size, state)
+            after = project(here + size * jnp.asarray(change))
+            return (after, state, jnp.where(better, here, best), jnp.where(better, now, least)), None
 
-        begin = (start, optimizer.init(start), start, value(start))
+        begin = (start, optimizer.init(start), start, jnp.asarray(jnp.inf, start.dtype))
         (_, _, best, least), _ = lax.scan(step, begin, None, STEPS)
         return best, least
 

@@ -1,0 +1,122 @@
+"""What a policy knows of a function on a continuous domain, as functions of a point."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from jaxids import beliefs, checks, draws
+from jaxids.domains import Domain
+
+Point = Float[Array, "p"]
+Scalar = Float[Array, ""]
+Function = Callable[[Point], Scalar]
+
+
+class Surface(NamedTuple):
+    """Posterior moments, β_t and the noise bound, at any point."""
+
+    mean: Function
+    var: Function
+    cov_with: Callable[[Float[Array, "n p"]], Callable[[Point], Float[Array, "n"]]]  # some points → covariances with x
+    beta: Scalar | float
+    rho: Function
+
+    def radius(self, x: Point) -> Scalar:
+        """β_t σ_t(x)."""
+        var = self.var(x)
+        return self.beta * jnp.sqrt(jnp.maximum(var, jnp.finfo(var.dtype).tiny))
+
+    def upper(self, x: Point) -> Scalar:
+        """The upper confidence bound."""
+        return self.mean(x) + self.radius(x)
+
+    def sample(self, points: Float[Array, "n p"], source: draws.Stream, scale: Scalar | float = 1.0) -> Function:
+        """A function drawn from the posterior: jointly at some points, and elsewhere its mean given those values."""
+        cov = self.cov_with(points)
+        values, vectors = jnp.linalg.eigh(jax.vmap(cov)(points))
+        kept = values > len(points) * jnp.finfo(values.dtype).eps * values[-1]  # others are rounding
+        eta = draws.normal(source, len(points)) / jnp.sqrt(jnp.where(kept, values, 1))
+        weights = scale * vectors @ jnp.where(kept, eta, 0)
+        return lambda x: self.mean(x) + cov(x) @ weights
+
+
+Information = Callable[[Surface, Point], Function]  # (surface, UCB point) → gain at a point
+
+
+def f(surface: Surface, best: Point) -> Function:
+    """I^F: what an observation says about the whole function."""
+    return lambda x: jnp.log1p(surface.var(x) / surface.rho(x) ** 2)
+
+
+def about_ucb(surface: Surface, best: Point) -> Function:
+    """I^UCB: what an observation says about the UCB point."""
+    return about(surface, best[None])
+
+
+def about(surface: Surface, targets: Float[Array, "n p"]) -> Function:
+    """What an observation says about each of some targets, on average: I^TS, I^E about the best of posterior draws."""
+    own = jnp.maximum(jax.vmap(surface.var)(targets), jnp.finfo(targets.dtype).tiny)
+    cov = surface.cov_with(targets)
+
+    def gain(x: Point) -> Scalar:
+        explained = cov(x) ** 2 / (own * (surface.rho(x) ** 2 + surface.var(x)))
+        return jnp.mean(-jnp.log1p(-jnp.minimum(explained, 1 - jnp.finfo(explained.dtype).epsneg)))
+
+    return gain
+
+
+def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function) -> Surface:
+    """The surface of a linear belief of one trial: x·θ̂ and xᵀV⁻¹y."""
+    root, theta = state.root.value, state.theta.value
+
+    def cov_with(points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
+        known = points @ root
+        return lambda x: known @ (x @ root)
+
+    return Surface(lambda x: x @ theta, lambda x: jnp.sum((x @ root) ** 2), cov_with, beta, rho)
+
+
+def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function) -> Surface:
+    """The surface of a kernel belief, with L⁻¹ computed once: each point then takes products only, no substitution."""
+    seen = jnp.arange(len(state.points)) < state.filled
+    inverse = solve_triangular(state.factor, jnp.eye(len(state.points), dtype=state.factor.dtype), lower=True)
+
+    def kernel_with(points: Float[Array, "n p"], x: Point) -> Float[Array, "n"]:
+        return jax.vmap(lambda other: state.kernel(other, x))(points)
+
+    def whitened(x: Point) -> Float[Array, "N"]:
+        return inverse @ jnp.where(seen, kernel_with(state.points, x), 0)
+
+    def var(x: Point) -> Scalar:
+        return jnp.maximum(state.kernel(x, x) - jnp.sum(whitened(x) ** 2), 0) / state.lam
+
+    def cov_with(points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
+        known = jax.vmap(whitened)(points)
+        return lambda x: (kernel_with(points, x) - known @ whitened(x)) / state.lam
+
+    return Surface(lambda x: whitened(x) @ state.innovations, var, cov_with, beta, rho)
+
+
+def fit(
+    domain: Domain, kernel: Any, points: Any, rewards: Any, rho: Any, *, lam: float = 1.0, capacity: int | None = None
+) -> beliefs.history.State:
+    """The kernel belief after rewards [n] at points [n, p] of a domain; rho [n], or one number, are their noise bounds.
+
+    There is room for `capacity` observations, by default those given.
+    """
+    points = checks.shape("points", points, ("n", domain.size.shape[0]))
+    domain.check(points)
+    rewards = checks.shape("rewards", rewards, (len(points),))
+    rho = checks.shape("rho", np.broadcast_to(rho, len(points)) if np.ndim(rho) == 0 else rho, (len(points),))
+    checks.noise_bounds("rho", rho)
+    room = len(points) if capacity is None else checks.count("capacity", capacity)
+    if room < len(points):
+        raise ValueError(f"capacity: got {room}; it takes at least the {len(points)} points")
+    state = beliefs.history.init(kernel, points.shape[1], room, lam)
+    seen = [jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, rho**2)]
+    return jax.lax.scan(lambda s, one: (beliefs.history.update(s, *one), None), state, tuple(seen))[0]
