@@ -1,5 +1,7 @@
 """Continuous action sets: on fine grids of the same domain, nothing better than what gradient steps find."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,18 +17,17 @@ def rho(x):
     return 0.1 + 0.4 * jnp.sum(x**2)
 
 
-def kernel_surface(key, dim, count=15):
+def wavy(x):
+    return 0.05 + 0.9 * jnp.sin(8 * x[0]) ** 2
+
+
+def kernel_surface(kernel, noise, key, dim, count=15):
     """A kernel belief after observations of a random function at random points."""
     of_points, of_rewards = jax.random.split(key)
     points, rewards = jax.random.uniform(of_points, (count, dim)), jax.random.normal(of_rewards, (count,))
-    state = history_of(kernels.rbf(0.25 if dim == 1 else 0.35), points, rewards)
-    return continuous.of_history(state, 2.0, rho)
-
-
-def history_of(kernel, points, rewards):
-    state = beliefs.history.init(kernel, points.shape[1], len(points))
-    seen = (points, rewards, jax.vmap(rho)(points) ** 2)
-    return jax.lax.scan(lambda s, o: (beliefs.history.update(s, *o), None), state, seen)[0]
+    state, seen = beliefs.history.init(kernel, dim, count), (points, rewards, jax.vmap(noise)(points) ** 2)
+    state = jax.lax.scan(lambda s, one: (beliefs.history.update(s, *one), None), state, seen)[0]
+    return continuous.of_history(state, 2.0, noise)
 
 
 def linear_surface(key, dim, count=12):
@@ -50,9 +51,19 @@ def ball_grid(dim, per_side):
 
 
 CASES = {
-    "kernel, interval": (kernel_surface, 1, domains.box([0.0], [1.0]), unit_grid(1, 2001)),
-    "kernel, square": (kernel_surface, 2, domains.box([0.0, 0.0], [1.0, 1.0]), unit_grid(2, 61)),
-    "linear, disc": (linear_surface, 2, domains.ball([0.0, 0.0]), ball_grid(2, 81)),
+    "kernel, interval": (
+        partial(kernel_surface, kernels.matern12(0.2), wavy),
+        1,
+        domains.box([0.0], [1.0]),
+        unit_grid(1, 2001),
+    ),
+    "kernel, square": (
+        partial(kernel_surface, kernels.rbf(0.3), rho),
+        2,
+        domains.box([0.0, 0.0], [1.0, 1.0]),
+        unit_grid(2, 61),
+    ),
+    "linear, ball": (linear_surface, 3, domains.ball([0.0, 0.0, 0.0]), ball_grid(3, 25)),
     "linear, box": (linear_surface, 2, domains.box([-0.7, -0.7], [0.7, 0.7]), 1.4 * unit_grid(2, 61) - 0.7),
 }
 

@@ -23,6 +23,7 @@ class Surface(NamedTuple):
     mean: Function
     var: Function
     cov_with: Callable[[Float[Array, "n p"]], Callable[[Point], Float[Array, "n"]]]  # some points → covariances with x
+    seen: Float[Array, "N p"]  # points worth a look besides those that fill the domain
     beta: Scalar | float
     rho: Function
 
@@ -78,7 +79,7 @@ def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function) 
         known = points @ root
         return lambda x: known @ (x @ root)
 
-    return Surface(lambda x: x @ theta, lambda x: jnp.sum((x @ root) ** 2), cov_with, beta, rho)
+    return Surface(lambda x: x @ theta, lambda x: jnp.sum((x @ root) ** 2), cov_with, state.actions.T, beta, rho)
 
 
 def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function) -> Surface:
@@ -99,7 +100,7 @@ def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function
         known = jax.vmap(whitened)(points)
         return lambda x: (kernel_with(points, x) - known @ whitened(x)) / state.lam
 
-    return Surface(lambda x: whitened(x) @ state.innovations, var, cov_with, beta, rho)
+    return Surface(lambda x: whitened(x) @ state.innovations, var, cov_with, state.points, beta, rho)
 
 
 def fit(
