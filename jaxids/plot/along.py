@@ -81,7 +81,8 @@ def figure(seen: Watched, title: str) -> Figure:
                     axes[row, 0].set_ylabel(quantity.name if flat else f"{quantity.name}\nx2")
             axes[0, i].set_title(f"step {seen.steps[i]}")
             axes[-1, i].set_xlabel("x" if flat else "x1")
-        title += ". Dots: what is played" + (", dotted: the function, and Ψ of the mix" if flat else "")
+        dotted = ". Dotted: the function" + (", and Ψ of the mix" if seen.ratio is not None else "")
+        title += ". Dots: what is played" + (dotted if flat else "")
         drawn.suptitle(title, size=8.5, x=0.01, ha="left", parse_math=False)
     return drawn
 

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from jaxids.experiment import build
 from jaxids.experiment.claims import comparable
@@ -51,12 +51,21 @@ def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.n
     axes.scatter(theirs, mine, s=3, alpha=0.25, lw=0, color=PAPER[one.policy].color, rasterized=True)
     axes.plot(ends, ends, color=BLACK, lw=0.8)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        _few_ticks(axis)
     axes.set_xlabel(f"regret of {other.label} on an instance", parse_math=False)
     axes.set_ylabel(f"regret of {one.label} on the same", parse_math=False)
     wins = f"{one.label} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
     medians = f"median {np.median(mine):.1f} against {np.median(theirs):.1f}"
     means = f"mean {mine.mean():.1f} against {theirs.mean():.1f}"
     axes.set_title(f"{wins}\n{medians}, {means}", loc="left", parse_math=False)
+
+
+def _few_ticks(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5 of every decade, so that less than a decade has some and two do not collide."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.ndarray) -> None:
@@ -68,8 +77,7 @@ def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.nda
     axes.plot(centres, middle, color=BLACK, lw=1.2, label="median")
     axes.axhline(1, color=BLACK, lw=0.8, ls=(0, (1, 1)))
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    _few_ticks(axes.yaxis)
     axes.set_xlabel("ρ(x*), the noise of the best action")
     axes.set_ylabel(f"regret of {one.label} over {other.label}", parse_math=False)
     axes.set_title(f"below 1, {one.label} has less regret", loc="left", parse_math=False)
