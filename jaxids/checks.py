@@ -29,6 +29,13 @@ def number(name: str, value: Any, takes: str) -> np.ndarray:
     return array
 
 
+def working(name: str, array: np.ndarray) -> np.ndarray:
+    """A finite array in the working precision, or a ValueError if it does not fit there."""
+    precision = jnp.result_type(float)
+    with np.errstate(over="ignore"):
+        return number(name, array.astype(precision), f"numbers within the range of {precision.name}").astype(precision)
+
+
 def _range(name: str, value: Any, takes: str, inside: Callable[[Any], Any], scalar: bool = True) -> None:
     if not concrete(value):
         return

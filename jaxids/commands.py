@@ -130,21 +130,34 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument(
         "--policies", type=_policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
     )
-    parser.add_argument("--kernel", action="store_true", help="time IDS-UCB with kernels on 100 points instead")
+    parser.add_argument(
+        "--kernel", action="store_true", help="time IDS-UCB with kernels on 100 points instead; --repeats, --json"
+    )
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the numbers to a file as well")
 
 
 def _bench(arguments: argparse.Namespace) -> None:
     if arguments.kernel:
-        from jaxids.bench import points
-
-        points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+        _bench_kernel(arguments)
         return
     from jaxids.bench import measure
 
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
     measure.run(measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes), arguments.json)
+
+
+def _bench_kernel(arguments: argparse.Namespace) -> None:
+    defaults = {"trials": 2048, "steps": 2000, "actions": 30, "dim": 3, "policies": list(THIRTEEN)}
+    for name, default in defaults.items():
+        if getattr(arguments, name) != default:
+            raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
+    from jaxids.bench import points
+    from jaxids.experiment import store
+
+    found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+    if arguments.json is not None:
+        store.write(arguments.json, store.as_json(found))
 
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench)

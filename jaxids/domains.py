@@ -53,10 +53,9 @@ class Box:
 
     def check(self, points: np.ndarray) -> None:
         """A ValueError that names the first point [n, p] outside."""
-        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
-        _check_inside(
-            points, np.all((points >= low) & (points <= high), axis=1), f"from {low.tolist()} to {high.tolist()}"
-        )
+        low, high, given = np.asarray(self.low), np.asarray(self.high), points.astype(self.low.dtype)
+        inside = np.all((given >= low) & (given <= high), axis=1)
+        _check_inside(points, inside, f"from {_words(low)} to {_words(high)}")
 
 
 @partial(register, data_fields=("centre", "radius"), meta_fields=())
@@ -91,30 +90,40 @@ class Ball:
     def check(self, points: np.ndarray) -> None:
         """A ValueError that names the first point [n, p] outside."""
         centre, radius = np.asarray(self.centre, float), float(self.radius)
-        far = np.linalg.norm(points - centre, axis=1)
-        _check_inside(points, far <= radius * (1 + 1e-6), f"within {radius:g} of {centre.tolist()}")
+        far, rounding = np.linalg.norm(points - centre, axis=1), 1e-6 * (radius + np.linalg.norm(centre))
+        _check_inside(points, far <= radius + rounding, f"within {radius:g} of {_words(centre)}")
+
+
+def _words(point: np.ndarray) -> str:
+    return "[" + ", ".join(f"{number:g}" for number in point) + "]"
 
 
 def _check_inside(points: np.ndarray, inside: np.ndarray, where: str) -> None:
     if not np.all(inside):
         first = int(np.argmin(inside))
-        raise ValueError(f"points: got {points[first].tolist()} at {first}, outside; it takes points {where}")
+        raise ValueError(f"points: got {_words(points[first])} at {first}, outside; it takes points {where}")
 
 
 def box(low: Any, high: Any) -> Box:
     """The points x with low ≤ x ≤ high, each a list of p numbers."""
-    low = checks.shape("low", low, ("p",))
-    high = checks.shape("high", high, low.shape)
+    low = checks.working("low", checks.shape("low", low, ("p",)))
+    high = checks.working("high", checks.shape("high", high, low.shape))
     if not np.all(low < high):
-        raise ValueError(f"high: got {high.tolist()}; it takes numbers > low = {low.tolist()}")
-    return Box(*(jnp.asarray(corner, jnp.result_type(float)) for corner in (low, high)))
+        raise ValueError(f"high: got {_words(high)}; it takes numbers > low = {_words(low)}")
+    return Box(jnp.asarray(low), jnp.asarray(high))
 
 
 def ball(centre: Any, radius: float = 1.0) -> Ball:
     """The points within `radius` of a centre, a list of p numbers."""
     checks.positive("radius", radius)
-    dtype = jnp.result_type(float)
-    return Ball(jnp.asarray(checks.shape("centre", centre, ("p",)), dtype), jnp.asarray(radius, dtype))
+    middle = checks.working("centre", checks.shape("centre", centre, ("p",)))
+    return Ball(jnp.asarray(middle), jnp.asarray(radius, middle.dtype))
 
 
 Domain = Box | Ball
+
+
+def check(domain: Any) -> None:
+    """A ValueError if it is no domain."""
+    if not isinstance(domain, Domain):
+        raise ValueError(f"domain: got {domain!r}; it takes domains.box or domains.ball")

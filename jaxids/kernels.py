@@ -181,9 +181,12 @@ def of(kernel: Any) -> Any:
 def check(kernel: Any, dim: int) -> Any:
     """A kernel on points [dim] from whatever `of` takes, or a ValueError if it does not give one number."""
     kernel, point = of(kernel), jax.ShapeDtypeStruct((dim,), jnp.result_type(float))
-    shape = jax.eval_shape(kernel, point, point).shape
+    try:
+        shape = list(jax.eval_shape(kernel, point, point).shape)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"kernel: got {kernel!r}, which fails: {error}; it takes {TAKES}") from None
     if shape:
-        raise ValueError(f"kernel: got one that returns shape {list(shape)}; it takes {TAKES}")
+        raise ValueError(f"kernel: got one that returns shape {shape}; it takes {TAKES}")
     return kernel
 
 

@@ -45,16 +45,21 @@ class _Carry(NamedTuple):
     totals: Any
 
 
+def band_of(problem: Problem, policy: policies.Policy, instance: Instance, state: Any) -> Band:
+    """What a policy knows in a state: with each action's noise bound, or one for all if it is not weighted."""
+    rho = instance.rho if policy.weighted else jnp.broadcast_to(instance.rho_bound, instance.rho.shape)
+    return Band(problem.belief, state, rho, policy.delta, policy.lam, policy.norm_bound)
+
+
 def play(
     problem: Problem, policy: policies.Policy, instance: Instance, state: Any, noise: draws.Stream, own: draws.Stream
 ) -> tuple[Any, policies.Choice, Float[Array, "..."]]:
     """One step of every lane: choose, observe, update. Returns the new belief, the choice and its reward."""
-    rho = instance.rho if policy.weighted else jnp.broadcast_to(instance.rho_bound, instance.rho.shape)
-    band = Band(problem.belief, state, rho, policy.delta, policy.lam, policy.norm_bound)
+    band = band_of(problem, policy, instance, state)
     choice = policy.rule(band, own)
     action = choice.action
     reward = lanes.pick(instance.mean, action) + lanes.pick(instance.rho, action) * problem.noise(noise)
-    after = problem.belief.update(state, action, reward, lanes.pick(rho, action) ** 2)
+    after = problem.belief.update(state, action, reward, lanes.pick(band.rho, action) ** 2)
     return after, choice, reward
 
 

@@ -137,14 +137,17 @@ def test_domains_hold_their_points_and_project_onto_themselves(rng):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: domains.box([0.0], [0.0]), r"high: got \[0.0\]; it takes numbers > low"),
+        (lambda: domains.box([0.0], [0.0]), r"high: got \[0\]; it takes numbers > low"),
         (lambda: domains.box([0.0], [1.0, 2.0]), r"high: got shape \[2\]"),
         (lambda: domains.box([float("nan")], [1.0]), "low: got nan"),
         (lambda: domains.ball([0.0], 0.0), "radius: got 0; it takes a number > 0"),
         (lambda: domains.ball([]), "centre: got shape"),
+        (lambda: domains.ball([1e39]), "centre: got inf; it takes numbers within the range of float32"),
+        (lambda: domains.box([0.0], [1e39]), "high: got inf"),
+        (lambda: domains.box([1.0], [1 + 1e-12]), r"high: got \[1\]; it takes numbers > low"),
         (
             lambda: domains.box([0, 0], [1, 1]).check(np.array([[0.5, 1], [1.2, 0]])),
-            r"points: got \[1.2, 0.0\] at 1, outs",
+            r"points: got \[1.2, 0\] at 1, outs",
         ),
         (
             lambda: domains.ball([1.0, 1.0], 0.5).check(np.array([[0.5, 0.5]])),
@@ -155,3 +158,8 @@ def test_domains_hold_their_points_and_project_onto_themselves(rng):
 def test_bad_domains_are_refused(make, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         make()
+
+
+def test_points_on_a_boundary_are_inside():
+    domains.box([0.1, 0.0], [0.7, 1.0]).check(np.array([[0.1, 0.0], [0.7, 1.0]]))
+    domains.ball([0.3, 1000.1], 0.7).check(np.array([[1.0, 1000.1], [0.3, 1000.8]]))

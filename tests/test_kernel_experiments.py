@@ -94,6 +94,10 @@ def test_an_instance_is_one_function_for_all_trials():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
+        (
+            {"kind": "function", "rho": 0.1, "function": "x1 + (-1)**0.5"},
+            "function: got .*; it takes a function of a p",
+        ),
         ({"kind": "gp"}, "problem.rho: missing; it takes a number > 0, or a formula"),
         ({"kind": "gp", "rho": 0}, "problem.rho: got 0; it takes a number > 0, or a formula"),
         ({"kind": "gp", "rho": "0.1 - x1"}, "rho: got -0.00.*; it takes numbers > 0"),
@@ -111,7 +115,7 @@ def test_an_instance_is_one_function_for_all_trials():
         ({"kind": "function", "rho": 0.1, "function": "branin"}, "dim: got 1; branin takes 2"),
         (
             {"kind": "function", "rho": 0.1, "function": "1"},
-            "function: got values of wrong shape, not finite or all eq",
+            "function: got values of wrong shape or all equal",
         ),
         ({"kind": "expansion", "rho": 0.1, "per_side": 5}, "centres: got 10; it takes at most the 5 points"),
         ({"kind": "rkhs", "rho": 0.1, "points": [[1]]}, "problem.values: missing"),
@@ -221,6 +225,7 @@ def test_maps_show_a_grid_in_its_order(shuffled, rng):
         ('curves = ["UCB"], steps = [0]', "watch.steps: got"),
         ('curves = ["UCB"]', "watch.steps: missing"),
         ('curves = ["UCB"], steps = [1], trial = -1', "watch.trial: got -1"),
+        ('curves = ["UCB"], steps = [1], trial = 70', "watch.trial: got 70; it takes one below trials = 70"),
     ],
 )
 def test_slips_in_what_to_watch_are_answered(tmp_path, watched, said):

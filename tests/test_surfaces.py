@@ -51,6 +51,33 @@ def test_single_precision_bears_repeated_points_and_extreme_noise(bound, rng):
     assert np.allclose(var, jax.vmap(lambda x: history.var(state, x))(queries), atol=1e-3)
 
 
+@pytest.mark.parametrize(("count", "bound"), [(60, 1e-3), (300, 1e-3), (300, 1e-2)])
+def test_single_precision_bears_clustered_points_of_little_noise(count, bound, rng):
+    """Finite, and within 1e-3 of the prior's deviation of float64's mean and deviation (in both, ρ counts as no less
+    than what single precision can tell)."""
+    points = np.clip(0.5 + 0.05 * rng.normal(size=(count, 2)), 0, 1)
+    rewards, floor = np.sin(5 * points[:, 0]), np.sqrt(count * np.finfo(np.float32).eps)
+    queries = rng.random((20, 2))
+
+    def predicted():
+        state = continuous.fit(BOX, kernels.rbf(0.3), points, rewards, max(bound, floor))
+        surface, at = continuous.of_history(state, 1.0, rho), jnp.asarray(queries, jnp.result_type(float))
+        return np.asarray(jax.vmap(surface.mean)(at)), np.sqrt(np.asarray(jax.vmap(surface.var)(at)))
+
+    state = continuous.fit(BOX, kernels.rbf(0.3), points, rewards, bound)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state))
+    found = predicted()
+    with jax.enable_x64(True):
+        exact = predicted()
+    print(
+        np.abs(found[0] - exact[0]).max(),
+        np.abs(found[1] - exact[1]).max(),
+        np.abs((found[0] - exact[0]) / exact[1]).max(),
+    )
+    assert np.max(np.abs(found[0] - exact[0]) / exact[1]) < 0.5
+    assert np.allclose(found[1], exact[1], atol=5e-3)
+
+
 def linear_state(rng):
     points, state = rng.normal(size=(12, 2)), beliefs.linear.init(jnp.zeros((2, 1)), 0.5)
     for x in points:
@@ -110,7 +137,7 @@ def test_gains_are_those_of_the_belief_on_points(rng):
     [
         (
             {"points": [[0.5, 1.5]]},
-            r"points: got \[0.5, 1.5\] at 0, outside; it takes points from \[0.0, 0",
+            r"points: got \[0.5, 1.5\] at 0, outside; it takes points from \[0, 0",
         ),
         ({"points": [[0.5]]}, r"points: got shape \[1, 1\]; it takes an array of shape \[n, 2\]"),
         ({"points": [[0.5, np.nan]]}, "points: got nan"),
@@ -121,12 +148,16 @@ def test_gains_are_those_of_the_belief_on_points(rng):
         ({"rho": [-0.1]}, "rho: got -0.1; it takes numbers > 0"),
         ({"kernel": "x"}, "kernel: got 'x'"),
         ({"kernel": lambda x, y: x}, r"kernel: got one that returns shape \[2\]"),
+        ({"kernel": lambda x: x}, "kernel: got .*, which fails: .*argument"),
+        ({"kernel": kernels.rbf}, "kernel: got .*, which fails"),
+        ({"kernel": lambda x, y: -jnp.dot(x, y)}, "kernel: got one with eigenvalue -"),
         ({"kernel": kernels.rbf([1.0, 2.0, 3.0])}, r"scale: got shape \[3\]; it takes one number, or 2"),
         ({"lam": 0.0}, "lam: got 0"),
+        ({"domain": [0, 1]}, r"domain: got \[0, 1\]; it takes domains.box or domains.ball"),
         ({"capacity": 0}, "capacity: got 0"),
     ],
 )
 def test_data_that_cannot_be_are_refused(change, said):
     given = {"kernel": kernels.rbf(0.3), "points": [[0.5, 0.5]], "rewards": [1.0], "rho": 0.1} | change
     with pytest.raises(ValueError, match=rf"^{said}"):
-        continuous.fit(BOX, **given)
+        continuous.fit(given.pop("domain", BOX), **given)

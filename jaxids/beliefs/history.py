@@ -7,7 +7,8 @@ not filled), w(x) = L⁻¹k_t(x) and the innovations z = L⁻¹y,
     mean(x) = w(x) · z,      cov(x, y) = (k(x, y) − w(x) · w(y)) / λ.
 
 The new row for a point x is (w(x), s) with s² = k(x, x) + λρ² − |w(x)|², never below λρ². It costs O(N²), as do
-predictions. An inverse in place of L would save the substitutions, but blows up in single precision.
+predictions. So that K_t + λΣ stays positive definite after rounding, λρ² counts as at least N ε k(x, x), with ε that of
+the precision: in float32 with room for 100, ρ as at least 0.0035 of the prior's deviation. A larger bound is still one.
 When the capacity is full, further observations are left out: the estimate and its confidence stay those of the first
 ones, valid but no sharper. `full` tells.
 """
@@ -56,7 +57,9 @@ def init(kernel: Any, dim: int, capacity: int, lam: Number = 1.0) -> State:
 def update(state: State, point: Point, reward: Float[Array, ""], rho2: Float[Array, ""]) -> State:
     """The estimate after one reward at a point whose noise has the bound ρ²; unchanged when full."""
     whitened = _whitened(state, point)
-    left = jnp.maximum(state.kernel(point, point) - whitened @ whitened, 0)  # λσ_t(x)²
+    prior = state.kernel(point, point)
+    left = jnp.maximum(prior - whitened @ whitened, 0)  # λσ_t(x)²
+    rho2 = jnp.maximum(rho2, len(whitened) * jnp.finfo(prior.dtype).eps * prior / state.lam)
     scale = jnp.sqrt(left + state.lam * rho2)
     row = whitened.at[state.filled].set(scale, mode="drop")
     after = State(

@@ -11,7 +11,8 @@ and on the root, with b = R[:, k] (so that c = Rᵀ b and σ² = b·b),
     R ← R − b cᵀ / (ρ² + σ² + ρ √(ρ² + σ²)).
 
 So σ_t(x)² = (k(x, x) − k_tᵀ(K_t + λΣ)⁻¹k_t)/λ is a sum of squares, never negative, however ill-conditioned the kernel,
-and a joint posterior sample is mean + Rᵀη without a factorisation, singular covariances included.
+and a joint posterior sample is mean + Rᵀη without a factorisation, singular covariances included. R only shrinks, so it
+is kept as it is, not as a compensated sum.
 """
 
 from typing import NamedTuple

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from jaxids import kernels, policies, problems
 from jaxids.bench import mixes
@@ -106,7 +107,7 @@ def _refit(points: Points, t: int, repeats: int) -> float:
     def fit() -> None:
         cross = points.gram[:, played]
         root = np.linalg.cholesky(points.gram[np.ix_(played, played)] + np.diag(points.rho[played] ** 2))
-        whitened = np.linalg.solve(root, np.column_stack([cross.T, rewards]))
+        whitened = solve_triangular(root, np.column_stack([cross.T, rewards]), lower=True)
         _ = whitened[:, :-1].T @ whitened[:, -1], points.gram - whitened[:, :-1].T @ whitened[:, :-1]
 
     fit()

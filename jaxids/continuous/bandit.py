@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxids import checks, kernels
+from jaxids import checks, domains
 from jaxids.continuous import search
-from jaxids.continuous.surface import Function, Scalar
-from jaxids.domains import Ball, Box, Domain
+from jaxids.continuous.surface import Function, Scalar, check_kernel
+from jaxids.domains import Domain
 from jaxids.problems import Noise, gaussian
 
 
@@ -48,8 +48,8 @@ def problem(
     Without a kernel the belief is linear, so the function should be. The function's maximum is searched for from many
     starts. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the same way.
     """
-    if not isinstance(domain, Box | Ball):
-        raise ValueError(f"domain: got {domain!r}; it takes domains.box or domains.ball")
+    domains.check(domain)
+    checks.function("noise", noise)
     noise_of = rho if callable(rho) else _constant(rho)
     points = domain.spread(search.SPREAD)
     for name, given in {"function": function, "rho": noise_of}.items():
@@ -59,12 +59,12 @@ def problem(
         checks.number(name, jax.vmap(given)(points), "a function that gives numbers")
     checks.noise_bounds("rho", jax.vmap(noise_of)(points))
     found = _largest(noise_of, domain)
+    checks.noise_bounds("rho_bound", found if rho_bound is None else rho_bound, scalar=True)
     bound = found if rho_bound is None else jnp.asarray(rho_bound, found.dtype)
-    checks.noise_bounds("rho_bound", bound, scalar=True)
     if bound < found * (1 - 1e-6):
         raise ValueError(f"rho_bound: got {float(bound):g}; it takes a number ≥ {float(found):g}, the largest rho")
     room = None if capacity is None else checks.count("capacity", capacity)
-    known = None if kernel is None else kernels.check(kernel, points.shape[1])
+    known = None if kernel is None else check_kernel(kernel, domain)
     return Problem(domain, function, noise_of, known, bound, _largest(function, domain), noise, room)
 
 

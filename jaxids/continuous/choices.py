@@ -22,6 +22,8 @@ def choose(policy: policies.Policy, surface: Surface, domain: Domain, source: dr
         return search.thompson(surface, domain, source, surface.beta if rule.inflated else 1.0)
     if not (isinstance(rule, policies.Directed) and rule.gap is policies.surrogate):
         raise ValueError(f"policy: got the rule {rule!r}; on a continuous set it takes those of policies.PAPER")
+    if rule.solver not in (ratio.exact, ratio.pairs, ratio.single):
+        raise ValueError(f"solver: got {rule.solver!r}; on a continuous set it takes ratio.exact, pairs or single")
     gain = _gain(rule.information, domain, draws.child(source, 1))
     if rule.solver is ratio.single:
         return search.dids(surface, domain, gain).first

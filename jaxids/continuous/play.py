@@ -32,11 +32,15 @@ def simulate(
     """
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem: got {problem!r}; it takes one of continuous.problem")
     policies.check(policy)
     regret, points = [], []
     for first in range(0, trials, WIDTH):
         batch = first + jnp.arange(WIDTH, dtype=jnp.uint32)
-        gaps, played = jax.device_get(_run(problem, policy, key, batch, steps=steps))
+        gaps, played, beta = jax.device_get(_run(problem, policy, key, batch, steps=steps))
+        if not (np.all(np.isfinite(beta)) and np.all(np.isfinite(gaps))):
+            raise ValueError("problem: its numbers leave the working precision; JAX_ENABLE_X64=1 doubles it")
         regret.append(np.cumsum(gaps, axis=1, dtype=float))
         points.append(played)
         if progress is not None:
@@ -48,18 +52,19 @@ def simulate(
 
 
 @partial(jax.jit, static_argnames="steps")
-def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *, steps: int) -> tuple[Array, Array]:
-    """The regret of every step [n, steps], and the points [n, steps, p], of some trials."""
+def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *, steps: int) -> tuple[Array, ...]:
+    """The regret of every step [n, steps], the points [n, steps, p], and β_t [n, steps], of some trials."""
     _, of_noise, of_policy = trial_keys(key, trials)
     rho: Function = problem.rho if policy.weighted else lambda x: problem.rho_bound
     start, see, update = _belief(problem, policy, steps)
 
-    def one(noise: Array, own: Array) -> tuple[Array, Array]:
-        def step(state: Any, t: Array) -> tuple[Any, tuple[Array, Array]]:
-            x = choose(policy, see(state, rho), problem.domain, draws.Stream(own, t))
+    def one(noise: Array, own: Array) -> tuple[Array, ...]:
+        def step(state: Any, t: Array) -> tuple[Any, tuple[Any, ...]]:
+            surface = see(state, rho)
+            x = choose(policy, surface, problem.domain, draws.Stream(own, t))
             mean = problem.function(x)
             reward = mean + problem.rho(x) * problem.noise(draws.Stream(noise, t))
-            return update(state, x, reward, rho(x) ** 2), (jnp.maximum(problem.top - mean, 0), x)
+            return update(state, x, reward, rho(x) ** 2), (jnp.maximum(problem.top - mean, 0), x, surface.beta)
 
         return lax.scan(step, start, jnp.arange(steps, dtype=jnp.uint32))[1]
 

@@ -3,7 +3,8 @@
 Two actions suffice for IDS (Lemma 4), so it is a search over (x₁, x₂), the weight between them being known in closed
 form. It starts from the best pair among quasi-random points, the UCB point and the best single action, found exactly,
 and from others near them; what it returns is never worse than any of its starts. What varies over less than the
-distance of those points (a thousandth of an interval, a thirtieth of a square's side) may be missed.
+distance of those points (a thousandth of an interval, a thirtieth of a square's side) may be missed. Posterior draws
+are joint at a quarter of them.
 """
 
 from collections.abc import Callable
@@ -88,11 +89,11 @@ def _prepared(surface: Surface, domain: Domain, information: Information) -> tup
     best = ucb(surface, domain)
     top, gain = surface.upper(best), information(surface, best)
     points = jnp.concatenate([best[None], candidates(surface, domain)])
-    least = jnp.sqrt(jnp.finfo(best.dtype).tiny)
+    floor = jnp.sqrt(jnp.finfo(best.dtype).tiny)
     return (
         points,
-        lambda x: jnp.maximum(top - surface.mean(x) + surface.radius(x), least),
-        lambda x: jnp.maximum(gain(x), least),
+        lambda x: jnp.maximum(top - surface.mean(x) + surface.radius(x), floor),
+        lambda x: jnp.maximum(gain(x), floor),
     )
 
 
@@ -134,16 +135,16 @@ def _descended(
 
     def descend(start: Array, rate: Scalar) -> tuple[Array, Scalar]:
         def step(carry: Any, _: None) -> tuple[Any, None]:
-            here, state, best, least = carry
+            here, state, best, lowest = carry
             now, slope = jax.value_and_grad(value)(here)
-            better = now < least
+            better = now < lowest
             change, state = optimizer.update(inward(here, jnp.where(jnp.isfinite(slope), slope, 0) * size), state)
             after = project(here + rate * size * jnp.asarray(change))
-            return (after, state, jnp.where(better, here, best), jnp.where(better, now, least)), None
+            return (after, state, jnp.where(better, here, best), jnp.where(better, now, lowest)), None
 
         begin = (start, optimizer.init(start), start, jnp.asarray(jnp.inf, start.dtype))
-        (_, _, best, least), _ = lax.scan(step, begin, None, STEPS)
-        return best, least
+        (_, _, best, lowest), _ = lax.scan(step, begin, None, STEPS)
+        return best, lowest
 
     found, values = jax.vmap(descend)(starts, rates)
     best = lax.top_k(-values, REFINED)[1]

@@ -9,8 +9,9 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from jaxids import beliefs, checks, draws
+from jaxids import beliefs, checks, domains, draws, kernels
 from jaxids.domains import Domain
+from jaxids.problems.rkhs import root_of_gram
 
 Point = Float[Array, "p"]
 Scalar = Float[Array, ""]
@@ -24,6 +25,7 @@ class Surface(NamedTuple):
     var: Function
     cov_with: Callable[[Float[Array, "n p"]], Callable[[Point], Float[Array, "n"]]]  # some points → covariances with x
     seen: Float[Array, "N p"]  # points worth a look besides those that fill the domain
+    prior: Function  # the variance to whose rounding var and cov are exact
     beta: Scalar | float
     rho: Function
 
@@ -37,10 +39,14 @@ class Surface(NamedTuple):
         return self.mean(x) + self.radius(x)
 
     def sample(self, points: Float[Array, "n p"], source: draws.Stream, scale: Scalar | float = 1.0) -> Function:
-        """A function drawn from the posterior: jointly at some points, and elsewhere its mean given those values."""
+        """A function drawn from the posterior: jointly at some points, and elsewhere its mean given those values.
+
+        Between points that are far apart for the kernel it varies too little.
+        """
         cov = self.cov_with(points)
         values, vectors = jnp.linalg.eigh(jax.vmap(cov)(points))
-        kept = values > len(points) * jnp.finfo(values.dtype).eps * values[-1]  # others are rounding
+        largest = jnp.max(jax.vmap(self.prior)(points))
+        kept = values > len(points) * jnp.finfo(values.dtype).eps * largest  # others are rounding
         eta = draws.normal(source, len(points)) / jnp.sqrt(jnp.where(kept, values, 1))
         weights = scale * vectors @ jnp.where(kept, eta, 0)
         return lambda x: self.mean(x) + cov(x) @ weights
@@ -61,11 +67,12 @@ def about_ucb(surface: Surface, best: Point) -> Function:
 
 def about(surface: Surface, targets: Float[Array, "n p"]) -> Function:
     """What an observation says about each of some targets, on average: I^TS, I^E about the best of posterior draws."""
-    own = jnp.maximum(jax.vmap(surface.var)(targets), jnp.finfo(targets.dtype).tiny)
-    cov = surface.cov_with(targets)
+    own, cov = jax.vmap(surface.var)(targets), surface.cov_with(targets)
+    known = own <= 0  # nothing is left to learn there
 
     def gain(x: Point) -> Scalar:
-        explained = cov(x) ** 2 / (own * (surface.rho(x) ** 2 + surface.var(x)))
+        of_own = jnp.where(known, 0, cov(x) ** 2 / jnp.where(known, 1, own))
+        explained = of_own / (surface.rho(x) ** 2 + surface.var(x))
         return jnp.mean(-jnp.log1p(-jnp.minimum(explained, 1 - jnp.finfo(explained.dtype).epsneg)))
 
     return gain
@@ -79,7 +86,10 @@ def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function) 
         known = points @ root
         return lambda x: known @ (x @ root)
 
-    return Surface(lambda x: x @ theta, lambda x: jnp.sum((x @ root) ** 2), cov_with, state.actions.T, beta, rho)
+    def var(x: Point) -> Scalar:
+        return jnp.sum((x @ root) ** 2)
+
+    return Surface(lambda x: x @ theta, var, cov_with, state.actions.T, var, beta, rho)
 
 
 def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function) -> Surface:
@@ -100,7 +110,16 @@ def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function
         known = jax.vmap(whitened)(points)
         return lambda x: (kernel_with(points, x) - known @ whitened(x)) / state.lam
 
-    return Surface(lambda x: whitened(x) @ state.innovations, var, cov_with, state.points, beta, rho)
+    def mean(x: Point) -> Scalar:
+        return whitened(x) @ state.innovations
+
+    return Surface(mean, var, cov_with, state.points, lambda x: state.kernel(x, x) / state.lam, beta, rho)
+
+
+def check_kernel(kernel: Any, domain: Domain) -> Any:
+    """A kernel from whatever `kernels.of` takes, or a ValueError if it is none at some points of the domain."""
+    root_of_gram(domain.spread(64), kernel)
+    return kernels.of(kernel)
 
 
 def fit(
@@ -110,6 +129,7 @@ def fit(
 
     There is room for `capacity` observations, by default those given.
     """
+    domains.check(domain)
     points = checks.shape("points", points, ("n", domain.size.shape[0]))
     domain.check(points)
     rewards = checks.shape("rewards", rewards, (len(points),))
@@ -118,6 +138,6 @@ def fit(
     room = len(points) if capacity is None else checks.count("capacity", capacity)
     if room < len(points):
         raise ValueError(f"capacity: got {room}; it takes at least the {len(points)} points")
-    state = beliefs.history.init(kernel, points.shape[1], room, lam)
+    state = beliefs.history.init(check_kernel(kernel, domain), points.shape[1], room, lam)
     seen = [jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, rho**2)]
     return jax.lax.scan(lambda s, one: (beliefs.history.update(s, *one), None), state, tuple(seen))[0]

@@ -37,6 +37,8 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
                 raise ValueError(
                     f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"
                 )
+    if table["watch"] and table["watch"]["trial"] >= table["trials"]:
+        raise ValueError(f"watch.trial: got {table['watch']['trial']}; it takes one below trials = {table['trials']}")
     for label in table["watch"].get("curves", ()):
         if not watchable(settings[label]):
             takes = "curves on points in one or two dimensions, without sigma"

@@ -11,10 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxids import workers
-from jaxids.confidence import Band
 from jaxids.experiment import build, kernel_problems
 from jaxids.experiment.keys import Table
-from jaxids.tiles import Step
+from jaxids.tiles import Step, band_of
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,7 @@ def watch(setting: Table, trial: int, steps: list[int]) -> Watched:
     at = np.array([step for step in steps if step <= setting["steps"]] or [setting["steps"]], np.int32)
 
     def known(step: Step) -> Any:
-        rho = (
-            step.instance.rho if policy.weighted else jnp.broadcast_to(step.instance.rho_bound, step.instance.rho.shape)
-        )
-        band = Band(problem.belief, step.state, rho, policy.delta, policy.lam, policy.norm_bound)
+        band = band_of(problem, policy, step.instance, step.state)
         mix = step.choice.mix
         mixed = None if mix is None else (jnp.stack([mix.first, mix.second]), mix.weight, mix.value)
         means = (step.instance.mean, step.instance.rho)

@@ -16,6 +16,12 @@ from jaxids.problems.linear import Fixed
 register = jax.tree_util.register_dataclass
 
 
+def _checked(base: Any) -> Problem:
+    if not isinstance(base, Problem):
+        raise ValueError(f"base: got {base!r}; it takes one of jaxids.problems, as problems.unit_ball()")
+    return base
+
+
 @partial(register, data_fields=("base", "low", "high"), meta_fields=())
 @dataclass(frozen=True)
 class LowHigh:
@@ -46,7 +52,7 @@ class LowHigh:
 
 def low_high(base: Problem, low: float = 0.5, high: float = 1.0) -> LowHigh:
     """Example 1 on any problem: each action once with noise bound `low` and once with `high`."""
-    problem = LowHigh(base, low, high)
+    problem = LowHigh(_checked(base), low, high)
     problem.check()
     return problem
 
@@ -88,7 +94,7 @@ class Probes:
 
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:
     """The extreme example on any linear problem whose actions span its space."""
-    if base.belief is not beliefs.linear:
+    if _checked(base).belief is not beliefs.linear:
         raise ValueError("base: got a problem on points with a kernel; it takes a linear one")
     problem = Probes(base, rho, scale)
     problem.check()

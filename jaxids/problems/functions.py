@@ -83,11 +83,10 @@ def on_grid(
     checks.count("dim", dim)
     checks.count("per_side", per_side)
     points = grid(dim, per_side)
-    values = np.asarray(jax.vmap(function)(jnp.asarray(points)), float)
-    if values.shape != (len(points),) or not np.all(np.isfinite(values)) or np.std(values) == 0:
-        raise ValueError(
-            "function: got values of wrong shape, not finite or all equal; it takes a point, gives a number"
-        )
+    takes = "a function of a point that gives a number"
+    values = checks.number("function", jax.vmap(function)(jnp.asarray(points)), takes)
+    if values.shape != (len(points),) or np.std(values) == 0:
+        raise ValueError(f"function: got values of wrong shape or all equal; it takes {takes}")
     values = (values - values.mean()) / values.std()
     return rkhs(points, values, rho, kernel, rho_bound=rho_bound, noise=noise)
 

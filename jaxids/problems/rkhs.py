@@ -30,7 +30,7 @@ def rkhs(
     points: Any, values: Any, rho: Any, kernel: Any, *, rho_bound: float | None = None, noise: Noise = gaussian
 ) -> Fixed:
     """One function with the given values [K] at points [K, p]; rho [K], one number, or a function of a point."""
-    points, features = _features(points, kernel)
+    points, features = root_of_gram(points, kernel)
     values = checks.shape("values", values, (len(points),))
     rho, bound = _noise(points, rho, rho_bound)
     problem = Fixed(_instance(features, values, rho, bound), noise, beliefs.kernel)
@@ -39,10 +39,14 @@ def rkhs(
 
 
 def norm(problem: Fixed) -> float:
-    """The RKHS norm of a problem's function: the least among all functions with its values at the points."""
-    features = np.asarray(problem.instance.features, float)
-    weights, *_ = np.linalg.lstsq(features.T, np.asarray(problem.instance.mean, float), rcond=None)
-    return float(np.linalg.norm(weights))
+    """The RKHS norm of a problem's function: the least among all functions with its values at the points.
+
+    It is infinite where no function of the kernel has these values, up to 1e-4 of the largest.
+    """
+    features, values = (np.asarray(part, float) for part in (problem.instance.features, problem.instance.mean))
+    weights, *_ = np.linalg.lstsq(features.T, values, rcond=None)
+    missed = np.max(np.abs(weights @ features - values)) > 1e-4 * np.max(np.abs(values))
+    return float("inf") if missed else float(np.linalg.norm(weights))
 
 
 @partial(
@@ -102,6 +106,7 @@ def expansions(
 ) -> Functions:
     """A random kernel expansion of known RKHS norm for every trial."""
     checks.positive("norm", norm)
+    points = checks.shape("points", points, ("K", "p"))
     if checks.count("centres", centres) > len(points):
         raise ValueError(f"centres: got {centres}; it takes at most the {len(points)} points")
     return _functions(points, kernel, rho, Expansion(float(norm), centres), rho_bound, noise)
@@ -113,7 +118,7 @@ def gp(points: Any, kernel: Any, rho: Any, *, rho_bound: Any = None, noise: Nois
 
 
 def _functions(points: Any, kernel: Any, rho: Any, weights: Weights, rho_bound: Any, noise: Noise) -> Functions:
-    points, features = _features(points, kernel)
+    points, features = root_of_gram(points, kernel)
     rho, bound = _noise(points, rho, rho_bound)
     instance = _instance(features, np.zeros(len(points)), rho, bound)
     Fixed(instance, noise).check()
@@ -121,10 +126,11 @@ def _functions(points: Any, kernel: Any, rho: Any, weights: Weights, rho_bound: 
 
 
 def _instance(features: Any, values: Any, rho: Any, bound: Any) -> Instance:
-    return Instance(*(jnp.asarray(part, jnp.result_type(float)) for part in (features, values, rho, bound)))
+    named = {"kernel": features, "values": values, "rho": rho, "rho_bound": bound}
+    return Instance(*(jnp.asarray(checks.working(name, part)) for name, part in named.items()))
 
 
-def _features(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
+def root_of_gram(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
     """The points [K, p] and a root [r, K] of their Gram matrix, in double precision."""
     points, takes = checks.shape("points", points, ("K", "p")), kernels.TAKES
     with jax.enable_x64(True):
