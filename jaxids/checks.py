@@ -8,10 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+LONGEST = 120  # characters of a value in a message
+
 
 def concrete(value: Any) -> bool:
     """Whether a value can be looked at; a traced one cannot."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+
+
+def shown(value: Any) -> str:
+    """A value as Python writes it, in one line that is not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def number(name: str, value: Any, takes: str) -> np.ndarray:
@@ -22,7 +30,7 @@ def number(name: str, value: Any, takes: str) -> np.ndarray:
             raise TypeError
         array = array.astype(float)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: got {value!r}; it takes {takes}") from None
+        raise ValueError(f"{name}: got {shown(value)}; it takes {takes}") from None
     if not np.all(np.isfinite(array)):
         bad = array[~np.isfinite(array)].flat[0]
         raise ValueError(f"{name}: got {bad}; it takes {takes}, all finite")

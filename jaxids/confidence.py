@@ -11,13 +11,16 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import draws, lanes
+from jaxids import checks, draws, lanes
 
 Number = Float[Array, "..."] | float
 
 
 def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Float[Array, "..."]:
     """β_t from the tracked determinant."""
+    checks.within("delta", delta, 0, 1)
+    checks.positive("lam", lam)
+    checks.not_negative("norm_bound", norm_bound)
     return jnp.sqrt(log_det - 2 * jnp.log(delta)) + jnp.sqrt(lam) * norm_bound
 
 

@@ -126,4 +126,4 @@ Domain = Box | Ball
 def check(domain: Any) -> None:
     """A ValueError if it is no domain."""
     if not isinstance(domain, Domain):
-        raise ValueError(f"domain: got {domain!r}; it takes domains.box or domains.ball")
+        raise ValueError(f"domain: got {checks.shown(domain)}; it takes domains.box or domains.ball")

@@ -51,7 +51,9 @@ def simulate(
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
     if not isinstance(problem, Problem):
-        raise ValueError(f"problem: got {problem!r}; it takes one of jaxids.problems, as problems.unit_ball()")
+        raise ValueError(
+            f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
+        )
     problem.check()
     policies.check(policy)
     for name, hook in {"record": record, "total": total}.items():

@@ -92,3 +92,34 @@ def test_every_point_can_come_twice():
         total=lambda step: (step.choice.action >= 12).astype(jnp.int32),
     ).totals
     assert taken.sum() == 0
+
+
+def test_values_no_function_of_the_kernel_has_are_of_no_norm():
+    points = [[-1.0], [0.0], [1.0]]
+    assert problems.norm(problems.rkhs(points, [-2.0, 0.0, 2.0], 0.1, kernels.linear())) == pytest.approx(2.0)
+    assert problems.norm(problems.rkhs(points, [1.0, 0.0, 1.0], 0.1, kernels.linear())) == np.inf
+    with pytest.raises(ValueError, match=r"^problem: got Functions.*; it takes one whose function is the same"):
+        problems.norm(problems.gp(points, kernels.linear(), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: problems.rkhs([[0.0], [1.0]], [0.0, 1e39], 0.1, kernels.rbf()),
+            "values: got inf; .* range of float32",
+        ),
+        (lambda: problems.rkhs([[0.0], [1e10]], [0.0, 1.0], 0.1, kernels.polynomial(12)), "kernel: got -?inf"),
+        (
+            lambda: problems.rkhs(np.zeros((20_001, 1)), 0, 0.1, kernels.rbf()),
+            "points: got 20001; it takes at most 20000",
+        ),
+        (lambda: problems.expansions(5, kernels.rbf(), 0.1), r"points: got shape \[\]"),
+        (lambda: problems.low_high(3), "base: got 3; it takes one of jaxids.problems"),
+        (lambda: problems.probes(3), "base: got 3; it takes one of jaxids.problems"),
+        (lambda: functions.grid(8, 30), "per_side: got 30, 656100000000 points with dim = 8; it takes at most 20000"),
+    ],
+)
+def test_problems_too_large_or_none_are_refused(make, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        make()

@@ -92,7 +92,7 @@ POINTS = {
 @pytest.mark.parametrize("kernel", [kernels.rbf(0.2), kernels.rbf(1e-4), kernels.matern12(0.2), kernels.rbf(10.0)])
 @pytest.mark.parametrize("spread", ["1e-3 to 1e3", "1e-3"])
 def test_single_precision_bears_ill_conditioned_kernels(points, kernel, spread, rng):
-    """3000 steps, most on one point: within 1e-4 of the prior variance and 5 % of a standard deviation of float64's."""
+    """3000 steps, most on one point, against float64: variances within 0.1 %, means within 1e-4 of the prior's."""
     x = POINTS[points]
     rho = rng.permutation(np.logspace(-3, 3, 60)) if spread == "1e-3 to 1e3" else np.full(60, 1e-3)
     played = np.where(rng.random(3000) < 0.8, rng.integers(60), rng.integers(0, 60, 3000))
@@ -108,8 +108,8 @@ def test_single_precision_bears_ill_conditioned_kernels(points, kernel, spread, 
     mean = solved.T @ (features @ np.bincount(played, rewards / rho[played] ** 2, 60))
     assert np.all(np.isfinite(belief.mean(found)))
     assert np.all(np.asarray(belief.var(found)) >= 0)
-    assert np.allclose(belief.var(found), var, rtol=0.2, atol=1e-4)
-    assert np.allclose(belief.mean(found), mean, atol=1e-4 + 0.2 * np.sqrt(var.max()))
+    assert np.allclose(belief.var(found), var, rtol=1e-3, atol=0)
+    assert np.allclose(belief.mean(found), mean, rtol=0, atol=1e-4)
 
 
 def test_joint_samples_have_the_posterior_s_moments(rng):

@@ -56,6 +56,9 @@ def init(kernel: Any, dim: int, capacity: int, lam: Number = 1.0) -> State:
 
 def update(state: State, point: Point, reward: Float[Array, ""], rho2: Float[Array, ""]) -> State:
     """The estimate after one reward at a point whose noise has the bound ρ²; unchanged when full."""
+    checks.positive("rho2", rho2)
+    if checks.concrete(reward):
+        checks.number("reward", reward, "a number")
     whitened = _whitened(state, point)
     prior = state.kernel(point, point)
     left = jnp.maximum(prior - whitened @ whitened, 0)  # λσ_t(x)²

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxids import checks, domains
 from jaxids.continuous import search
-from jaxids.continuous.surface import Function, Scalar, check_kernel
+from jaxids.continuous.surface import Function, Scalar, check_kernel, noise_function
 from jaxids.domains import Domain
 from jaxids.problems import Noise, gaussian
 
@@ -50,7 +50,7 @@ def problem(
     """
     domains.check(domain)
     checks.function("noise", noise)
-    noise_of = rho if callable(rho) else _constant(rho)
+    noise_of = noise_function(rho)
     points = domain.spread(search.SPREAD)
     for name, given in {"function": function, "rho": noise_of}.items():
         checks.function(name, given)
@@ -66,11 +66,6 @@ def problem(
     room = None if capacity is None else checks.count("capacity", capacity)
     known = None if kernel is None else check_kernel(kernel, domain)
     return Problem(domain, function, noise_of, known, bound, _largest(function, domain), noise, room)
-
-
-def _constant(value: Any) -> Function:
-    checks.noise_bounds("rho", value, scalar=True)
-    return lambda x: jnp.asarray(value, x.dtype)
 
 
 @partial(jax.jit, static_argnums=0)

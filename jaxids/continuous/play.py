@@ -33,7 +33,7 @@ def simulate(
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
     if not isinstance(problem, Problem):
-        raise ValueError(f"problem: got {problem!r}; it takes one of continuous.problem")
+        raise ValueError(f"problem: got {checks.shown(problem)}; it takes one of continuous.problem")
     policies.check(policy)
     regret, points = [], []
     for first in range(0, trials, WIDTH):

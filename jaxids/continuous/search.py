@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
-from jaxids import draws, ratio
+from jaxids import checks, domains, draws, ratio
 from jaxids.continuous.surface import Function, Information, Point, Scalar, Surface, about_ucb
 from jaxids.domains import Domain
 
@@ -44,10 +44,14 @@ def ucb(surface: Surface, domain: Domain) -> Point:
     return least(lambda x: -surface.upper(x), domain, candidates(surface, domain))[0]
 
 
-def thompson(surface: Surface, domain: Domain, source: draws.Stream, scale: Scalar | float = 1.0) -> Point:
-    """The best point of one posterior draw."""
-    drawn = surface.sample(domain.spread(JOINT), source, scale)
-    return least(lambda x: -drawn(x), domain, candidates(surface, domain))[0]
+def thompson(
+    surface: Surface, domain: Domain, source: draws.Stream | Key[Array, ""], scale: Scalar | float = 1.0
+) -> Point:
+    """The best point of one posterior draw, with a key or a stream."""
+    points = candidates(surface, domain)
+    stream = source if isinstance(source, draws.Stream) else draws.Stream(draws.stream(source), jnp.uint32(0))
+    drawn = surface.sample(domain.spread(JOINT), stream, scale)
+    return least(lambda x: -drawn(x), domain, points)[0]
 
 
 def dids(surface: Surface, domain: Domain, information: Information = about_ucb) -> Pair:
@@ -72,7 +76,15 @@ def ids(surface: Surface, domain: Domain, information: Information = about_ucb) 
 
 def candidates(surface: Surface, domain: Domain) -> Float[Array, "n p"]:
     """Points that fill the domain evenly, and those observed, where some kernels have their peaks."""
-    return jnp.concatenate([domain.spread(SPREAD), jax.vmap(domain.project)(surface.seen)])
+    domains.check(domain)
+    if not isinstance(surface, Surface):
+        takes = "a Surface, as of continuous.of_history"
+        raise ValueError(f"surface: got {checks.shown(surface)}; it takes {takes}")
+    points = domain.spread(SPREAD)
+    if surface.seen.shape[1] != points.shape[1]:
+        raise ValueError(f"domain: got one of dimension {points.shape[1]}; the surface has {surface.seen.shape[1]}")
+    checks.noise_bounds("rho", jax.vmap(surface.rho)(points))
+    return jnp.concatenate([points, jax.vmap(domain.project)(surface.seen)])
 
 
 def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2"]:

@@ -1,17 +1,16 @@
 """What a policy knows of a function on a continuous domain, as functions of a point."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from jaxids import beliefs, checks, domains, draws, kernels
 from jaxids.domains import Domain
-from jaxids.problems.rkhs import root_of_gram
+from jaxids.problems.rkhs import noise_at, root_of_gram
 
 Point = Float[Array, "p"]
 Scalar = Float[Array, ""]
@@ -78,7 +77,7 @@ def about(surface: Surface, targets: Float[Array, "n p"]) -> Function:
     return gain
 
 
-def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function) -> Surface:
+def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function | float) -> Surface:
     """The surface of a linear belief of one trial: x·θ̂ and xᵀV⁻¹y."""
     root, theta = state.root.value, state.theta.value
 
@@ -89,10 +88,10 @@ def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function) 
     def var(x: Point) -> Scalar:
         return jnp.sum((x @ root) ** 2)
 
-    return Surface(lambda x: x @ theta, var, cov_with, state.actions.T, var, beta, rho)
+    return Surface(lambda x: x @ theta, var, cov_with, state.actions.T, var, _checked(beta), noise_function(rho))
 
 
-def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function) -> Surface:
+def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function | float) -> Surface:
     """The surface of a kernel belief, with L⁻¹ computed once: each point then takes products only, no substitution."""
     seen = jnp.arange(len(state.points)) < state.filled
     inverse = solve_triangular(state.factor, jnp.eye(len(state.points), dtype=state.factor.dtype), lower=True)
@@ -113,7 +112,23 @@ def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function
     def mean(x: Point) -> Scalar:
         return whitened(x) @ state.innovations
 
-    return Surface(mean, var, cov_with, state.points, lambda x: state.kernel(x, x) / state.lam, beta, rho)
+    def prior(x: Point) -> Scalar:
+        return state.kernel(x, x) / state.lam
+
+    return Surface(mean, var, cov_with, state.points, prior, _checked(beta), noise_function(rho))
+
+
+def _checked(beta: Scalar | float) -> Scalar | float:
+    checks.not_negative("beta", beta)
+    return beta
+
+
+def noise_function(rho: Any) -> Function:
+    """A noise bound as a function of a point, also if it is one number."""
+    if callable(rho):
+        return cast(Function, rho)
+    checks.noise_bounds("rho", rho, scalar=True)
+    return lambda x: jnp.asarray(rho, x.dtype)
 
 
 def check_kernel(kernel: Any, domain: Domain) -> Any:
@@ -125,15 +140,16 @@ def check_kernel(kernel: Any, domain: Domain) -> Any:
 def fit(
     domain: Domain, kernel: Any, points: Any, rewards: Any, rho: Any, *, lam: float = 1.0, capacity: int | None = None
 ) -> beliefs.history.State:
-    """The kernel belief after rewards [n] at points [n, p] of a domain; rho [n], or one number, are their noise bounds.
+    """The kernel belief after rewards [n] at points [n, p] of a domain.
 
-    There is room for `capacity` observations, by default those given.
+    Their noise bounds rho are [n], one number, or a function of a point. There is room for `capacity` observations, by
+    default those given.
     """
     domains.check(domain)
     points = checks.shape("points", points, ("n", domain.size.shape[0]))
     domain.check(points)
     rewards = checks.shape("rewards", rewards, (len(points),))
-    rho = checks.shape("rho", np.broadcast_to(rho, len(points)) if np.ndim(rho) == 0 else rho, (len(points),))
+    rho = noise_at(points, rho)
     checks.noise_bounds("rho", rho)
     room = len(points) if capacity is None else checks.count("capacity", capacity)
     if room < len(points):

@@ -40,6 +40,9 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
     if table["watch"] and table["watch"]["trial"] >= table["trials"]:
         raise ValueError(f"watch.trial: got {table['watch']['trial']}; it takes one below trials = {table['trials']}")
     for label in table["watch"].get("curves", ()):
+        if table["watch"]["steps"][-1] > settings[label]["steps"]:
+            takes = f"steps up to {settings[label]['steps']}"
+            raise ValueError(f"watch.steps: got {table['watch']['steps']}; it takes {takes}")
         if not watchable(settings[label]):
             takes = "curves on points in one or two dimensions, without sigma"
             raise ValueError(f"watch.curves: got {label!r}; it takes {takes}")

@@ -18,12 +18,13 @@ _MATHS: Table = {"abs": jnp.abs} | {name: getattr(jnp, name) for name in formula
 
 def problem_of(table: Table, noise: Noise) -> Problem:
     """The problem of a table; impossible values are ValueErrors that name the key."""
-    points, kernel = points_of(table), _kernel(table["kernel"])
-    rho = _function(table["rho"], points.shape[1]) if isinstance(table["rho"], str) else table["rho"]
+    points = points_of(table)
+    kernel = _kernel(table["kernel"], points.shape[1])
+    rho = _function("rho", table["rho"], points.shape[1]) if isinstance(table["rho"], str) else table["rho"]
     more = {"rho_bound": table.get("rho_bound"), "noise": noise}
     match table["kind"]:
         case "function":
-            function = _function(table["function"], table["dim"])
+            function = _function("function", table["function"], table["dim"])
             side = {"dim": table["dim"], "per_side": _per_side(table)}
             return functions.on_grid(function, kernel, rho, **side, **more)
         case "expansion":
@@ -53,24 +54,25 @@ def _polynomial(degree: float, *bias: float) -> kernels.Polynomial:
     return kernels.polynomial(int(degree) if degree.is_integer() else degree, *bias)  # type: ignore[arg-type]
 
 
-def _kernel(text: str) -> Any:
+def _kernel(text: str, dim: int) -> Any:
     vocabulary = {name: getattr(kernels, name) for name in formulas.KERNELS} | {"polynomial": _polynomial}
     try:
-        return kernels.of(formulas.value(text, vocabulary))
+        return kernels.check(formulas.value(text, vocabulary), dim)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"kernel: got {text!r}; {error}") from None
 
 
-def _function(text: str, dim: int) -> Callable[[Any], Any]:
+def _function(name: str, text: str, dim: int) -> Callable[[Any], Any]:
     if text in formulas.FUNCTIONS:
         return getattr(functions, text)
     if formulas.dim(text) > dim:
-        raise ValueError(f"dim: got {dim}; {text!r} takes {formulas.dim(text)} or more")
+        raise ValueError(f"{name}: got {text!r}; with dim = {dim} it takes no coordinate beyond x{dim}")
 
     def function(u: Any) -> Any:
         try:
             return jnp.asarray(formulas.value(text, _MATHS | {f"x{i + 1}": u[i] for i in range(dim)}))
         except ArithmeticError as error:
-            raise ValueError(f"{text}: {error}") from None
+            reason = "division by zero" if isinstance(error, ZeroDivisionError) else "a number too large"
+            raise ValueError(f"{name}: got {text!r}, which has {reason}; it takes finite numbers") from None
 
     return function

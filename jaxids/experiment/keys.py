@@ -11,6 +11,7 @@ from typing import Any
 
 Table = dict[str, Any]
 REQUIRED = object()
+LONGEST = 200  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def value_of(name: str, value: Any, key: Key) -> Any:
         return key.kept(value)
     wrong = [n for n in value if n not in key.names] if key.names and is_names(value) else []
     hint = f"; {wrong[0]!r} is none of them, {nearest(wrong[0], key.names)}" if wrong else ""
-    raise ValueError(f"{name}: got {value!r}; it takes {key.takes}{hint}")
+    got = repr(value) if len(repr(value)) <= LONGEST else repr(value)[:LONGEST] + "…"
+    raise ValueError(f"{name}: got {got}; it takes {key.takes}{hint}")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ In two dimensions each is a map.
 """
 
 import itertools
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,6 +84,7 @@ def figure(seen: Watched, title: str) -> Figure:
             axes[-1, i].set_xlabel("x" if flat else "x1")
         dotted = ". Dotted: the function" + (", and Ψ of the mix" if seen.ratio is not None else "")
         title += ". Dots: what is played" + (dotted if flat else "")
+        title = "\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, int(size[0] * 15)))
         drawn.suptitle(title, size=8.5, x=0.01, ha="left", parse_math=False)
     return drawn
 

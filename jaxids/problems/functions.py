@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from jaxids import checks
 from jaxids.problems.linear import Fixed
 from jaxids.problems.noise import Noise, gaussian
-from jaxids.problems.rkhs import rkhs
+from jaxids.problems.rkhs import MOST, rkhs
 
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
 
@@ -80,6 +80,7 @@ def on_grid(
     noise: Noise = gaussian,
 ) -> Fixed:
     """A function on a grid of the unit box, its values brought to mean 0 and variance 1."""
+    checks.function("function", function)
     checks.count("dim", dim)
     checks.count("per_side", per_side)
     points = grid(dim, per_side)
@@ -93,5 +94,7 @@ def on_grid(
 
 def grid(dim: int, per_side: int) -> np.ndarray:
     """Points of the unit box on a grid, [per_side ** dim, dim]."""
+    if per_side**dim > MOST:
+        raise ValueError(f"per_side: got {per_side}, {per_side**dim} points with dim = {dim}; it takes at most {MOST}")
     side = np.linspace(0, 1, per_side) if per_side > 1 else np.array([0.5])
     return np.array(list(itertools.product(side, repeat=dim)))

@@ -21,6 +21,7 @@ from jaxids.problems.instance import Instance
 from jaxids.problems.linear import Fixed
 from jaxids.problems.noise import Noise, gaussian
 
+MOST = 20_000  # points
 RANK = 1e-12  # eigenvalues below this share of the largest are taken for rounding
 
 Weights = Callable[[Key[Array, ""], Float[Array, "r K"]], Float[Array, "r"]]
@@ -43,6 +44,10 @@ def norm(problem: Fixed) -> float:
 
     It is infinite where no function of the kernel has these values, up to 1e-4 of the largest.
     """
+    if not isinstance(problem, Fixed):
+        raise ValueError(
+            f"problem: got {checks.shown(problem)}; it takes one whose function is the same in every trial"
+        )
     features, values = (np.asarray(part, float) for part in (problem.instance.features, problem.instance.mean))
     weights, *_ = np.linalg.lstsq(features.T, values, rcond=None)
     missed = np.max(np.abs(weights @ features - values)) > 1e-4 * np.max(np.abs(values))
@@ -133,6 +138,8 @@ def _instance(features: Any, values: Any, rho: Any, bound: Any) -> Instance:
 def root_of_gram(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
     """The points [K, p] and a root [r, K] of their Gram matrix, in double precision."""
     points, takes = checks.shape("points", points, ("K", "p")), kernels.TAKES
+    if len(points) > MOST:
+        raise ValueError(f"points: got {len(points)}; it takes at most {MOST}, whose Gram matrix fits in memory")
     with jax.enable_x64(True):
         kernel = kernels.check(kernel, points.shape[1])
         gram = np.asarray(kernels.gram(kernel, jnp.asarray(points)), float)
@@ -149,9 +156,13 @@ def root_of_gram(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _noise(points: np.ndarray, rho: Any, rho_bound: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Noise bounds at the points, given as numbers or a function of a point, and one bound for all."""
+    """Noise bounds at the points, and one bound for all."""
+    rho = noise_at(points, rho)
+    return rho, checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
+
+
+def noise_at(points: np.ndarray, rho: Any) -> np.ndarray:
+    """Noise bounds at points [K, p], given as one number, as [K], or as a function of a point."""
     if callable(rho):
         rho = np.asarray(jax.vmap(rho)(jnp.asarray(points)))
-    rho = np.full(len(points), rho) if np.ndim(rho) == 0 else rho
-    rho = checks.shape("rho", rho, (len(points),))
-    return rho, checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
+    return checks.shape("rho", np.full(len(points), rho) if np.ndim(rho) == 0 else rho, (len(points),))
