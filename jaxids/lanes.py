@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-UNROLL = 32  # rows compared, or terms added, in one unrolled chain
+UNROLL = 32  # rows compared in one unrolled chain
+TERMS = 16  # products added in one loop
 
 shared = lax.optimization_barrier
 """Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
@@ -68,11 +69,11 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 def dot(left: Array, right: Array) -> Array:
     """Σᵢ left[i] · right[i] over the leading axis, the others broadcast: multiply-adds, not a matrix product.
 
-    They are written out, `UNROLL` of them in one loop over the rest.
+    They are written out, `TERMS` of them in one loop over the rest.
     """
-    total = _written_out(left[:UNROLL], right[:UNROLL])
-    for start in range(UNROLL, left.shape[0], UNROLL):
-        part = slice(start, start + UNROLL)
+    total = _written_out(left[:TERMS], right[:TERMS])
+    for start in range(TERMS, left.shape[0], TERMS):
+        part = slice(start, start + TERMS)
         total = shared(total) + _written_out(left[part], right[part])
     return total
 
