@@ -1,5 +1,7 @@
 """Types checked at run time, both precisions, and reproducible hypothesis runs."""
 
+import gc
+
 import jax
 import numpy as np
 import pytest
@@ -36,3 +38,11 @@ def dtype(request):
 def rng():
     """Random inputs, the same in every run."""
     return np.random.default_rng(20180704)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget():
+    """What a module compiled goes with it: the code of a thousand tests is more mappings than Linux gives a process."""
+    yield
+    jax.clear_caches()
+    gc.collect()
