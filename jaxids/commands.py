@@ -17,6 +17,12 @@ from jaxids.bench.thirteen import THIRTEEN
 from jaxids.experiment import keys
 
 SCALES = ("linear", "log-log", "log-time")
+BENCH = (
+    ("trials", 2048, "independent trials"),
+    ("steps", 2000, "steps of a trial"),
+    ("actions", 30, "actions of the instance, K"),
+    ("dim", 3, "features of an action, d"),
+)
 
 
 def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], None], summary: str, more: str) -> Any:
@@ -119,19 +125,13 @@ def _add_folder(parser: Any) -> None:
 def _add_bench(commands: Any) -> None:
     more = "Time policies in µs for one step of one trial, beside a vectorised NumPy simulator and a loop."
     parser = _add(commands, "bench", _bench, "time every policy, beside two simulators in NumPy", more)
-    for name, default, what in (
-        ("trials", 2048, "independent trials"),
-        ("steps", 2000, "steps of a trial"),
-        ("actions", 30, "actions of the instance, K"),
-        ("dim", 3, "features of an action, d"),
-        ("repeats", 3, "runs, of which the fastest counts"),
-    ):
+    for name, default, what in (*BENCH, ("repeats", 3, "runs, of which the fastest counts")):
         parser.add_argument(f"--{name}", type=_count, default=default, metavar="N", help=f"{what} (default {default})")
     parser.add_argument(
         "--policies", type=_policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
     )
     parser.add_argument(
-        "--kernel", action="store_true", help="time IDS-UCB with kernels on 100 points instead; --repeats, --json"
+        "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
     )
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the numbers to a file as well")
@@ -148,14 +148,14 @@ def _bench(arguments: argparse.Namespace) -> None:
 
 
 def _bench_kernel(arguments: argparse.Namespace) -> None:
-    defaults = {"trials": 2048, "steps": 2000, "actions": 30, "dim": 3, "policies": list(THIRTEEN)}
-    for name, default in defaults.items():
+    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), "")):
         if getattr(arguments, name) != default:
             raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
-    from jaxids.bench import points
+    from jaxids.bench import points, searches
     from jaxids.experiment import store
 
     found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+    found |= searches.run(arguments.repeats)
     if arguments.json is not None:
         store.write(arguments.json, store.as_json(found))
 

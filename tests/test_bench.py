@@ -16,7 +16,7 @@ import pytest
 
 import jaxids
 from jaxids import cli, kernels, policies, problems, simulate
-from jaxids.bench import batched, loop, measure, mixes, points
+from jaxids.bench import batched, loop, measure, mixes, points, searches
 from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
 BANDIT = measure.instance(num_actions=8, dim=2)
@@ -95,7 +95,26 @@ def test_the_kernel_benchmark_measures_all_three(capsys):
     found = points.run(count=6, trials=4, steps=10, repeats=1)
     assert set(found) >= {"rbf jaxids", "rbf loop", "matern12 jaxids", "matern12 half", "refit 10", "refit 500"}
     assert all(value > 0 for value in found.values())
-    assert capsys.readouterr().out.count("\n") == 1 + 2 + len(points.REFIT)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 2 + len(points.REFIT) + 1
+    dearer = [t for t in points.REFIT if found[f"refit {t}"] > found["matern12 loop"]]
+    assert lines[-1].endswith(f"from t = {dearer[0]} on")
+
+
+def test_searches_are_timed(capsys, monkeypatch):
+    monkeypatch.setattr(searches, "OBSERVATIONS", (3,))
+    monkeypatch.setattr(searches, "SEARCHES", {"UCB": continuous.ucb})
+    found = searches.run(repeats=1)
+    assert list(found) == ["search UCB 3"]
+    assert (
+        capsys.readouterr().out
+        == f"UCB on a square with 3 observations: {found['search UCB 3']:.1f} ms for one action\n"
+    )
+
+
+def test_the_kernel_benchmark_takes_no_sizes(capsys):
+    assert cli.main(["bench", "--kernel", "--trials", "3"]) == 2
+    assert "--trials: got one together with --kernel, which takes --repeats and --json only" in capsys.readouterr().err
 
 
 def test_blocks_of_trials_are_whole_and_independent(monkeypatch):

@@ -18,7 +18,7 @@ from jaxids.bench.thirteen import DELTA, NORM_BOUND
 from jaxids.simulator import simulate
 
 KERNELS = {"rbf": kernels.rbf(0.1), "matern12": kernels.matern12(0.2)}  # of low rank, and of full
-REFIT = (10, 20, 50, 100, 200, 500)  # observations at which refitting is timed
+REFIT = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # observations at which refitting is timed
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ def run(count: int, trials: int, steps: int, repeats: int) -> dict[str, float]:
     for t in REFIT:
         found[f"refit {t}"] = refit = _refit(instance, t, repeats)
         print(f"refitting at t = {t}: {number(refit)}, {refit / loop:.1f} × the loop, {refit / ours:.0f} × jaxids")
+    dearer = [t for t in REFIT if found[f"refit {t}"] > loop]
+    print(f"refitting costs more than a step of the loop from t = {dearer[0]} on" if dearer else "the loop costs more")
     return found
 
 
