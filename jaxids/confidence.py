@@ -60,9 +60,14 @@ class Band:
         return self.beta * jnp.sqrt(self.var)
 
     @cached_property
+    def upper(self) -> Float[Array, "K ..."]:
+        """The upper confidence bound of every action."""
+        return lanes.shared(self.mean + self.radius)
+
+    @cached_property
     def top(self) -> lanes.Best:
         """The UCB action and the largest upper bound."""
-        return lanes.first_max(lanes.shared(self.mean + self.radius))
+        return lanes.first_max(self.upper)
 
     @cached_property
     def ucb(self) -> Int[Array, "..."]:

@@ -193,4 +193,9 @@ def check(kernel: Any, dim: int) -> Any:
 def gram(kernel: Kernel, rows: Float[Array, "n p"], columns: Float[Array, "m p"] | None = None) -> Float[Array, "n m"]:
     """K(x, y) of every row with every column, by default with every row."""
     others = rows if columns is None else columns
+    for name, points in {"rows": rows, "columns": others}.items():
+        if jnp.ndim(points) != 2 or jnp.shape(points)[1] != jnp.shape(rows)[-1]:
+            raise ValueError(
+                f"{name}: got shape {list(jnp.shape(points))}; it takes points [n, p], p that of the others"
+            )
     return jax.vmap(lambda x: jax.vmap(lambda y: kernel(x, y))(others))(rows)

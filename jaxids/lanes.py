@@ -6,12 +6,14 @@ that NumPy's own spelling of would run as scalar code on a CPU (an argmin, a con
 the compensated sum that lets single precision hold an estimate over millions of steps.
 """
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 UNROLL = 32  # rows compared in one unrolled chain
 TERMS = 16  # products added in one loop
@@ -57,6 +59,14 @@ def _chain(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]
         arg = jnp.where(better, row, arg)
         best = jnp.where(better, values[row], best)
     return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
+
+
+def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
+    """Whether no entry along the leading axis is NaN or infinite: their sum tells, added up in loops as in `dot`."""
+    total = functools.reduce(operator.add, values[:UNROLL])
+    for start in range(UNROLL, values.shape[0], UNROLL):
+        total = functools.reduce(operator.add, values[start : start + UNROLL], shared(total))
+    return jnp.isfinite(total)
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

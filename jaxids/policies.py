@@ -18,12 +18,13 @@ from jaxids.confidence import Band, Number
 
 
 class Choice(NamedTuple):
-    """The action played and, from IDS, how it came about."""
+    """The action played and how it came about: IDS tells its mix, gap and gain, others what the action is best by."""
 
     action: Int[Array, "..."]
     mix: ratio.Mix | None = None
     gap: Float[Array, "K ..."] | None = None
     gain: Float[Array, "K ..."] | None = None
+    score: Float[Array, "K ..."] | None = None
 
 
 Rule = Callable[[Band, draws.Stream], Choice]
@@ -57,7 +58,7 @@ def check(policy: Policy) -> Policy:
 
 def optimistic(band: Band, source: draws.Stream) -> Choice:
     """Play the largest upper confidence bound."""
-    return Choice(band.ucb)
+    return Choice(band.ucb, score=band.upper)
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Thompson:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        return Choice(lanes.first_max(band.sample(source, band.beta if self.inflated else 1.0)).arg)
+        score = band.sample(source, band.beta if self.inflated else 1.0)
+        return Choice(lanes.first_max(score).arg, score=score)
 
 
 def surrogate(band: Band) -> Float[Array, "K ..."]:

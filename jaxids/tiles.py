@@ -6,16 +6,16 @@ its instance, its noise and its policy, so two policies on one key meet the same
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
-from jaxids import draws, lanes, policies
+from jaxids import compiler, draws, faults, lanes, policies
 from jaxids.confidence import Band
 from jaxids.problems import Instance, Problem
 
@@ -41,6 +41,7 @@ class _Carry(NamedTuple):
     step: Int[Array, ""]
     state: Any
     regret: lanes.Sum
+    fault: faults.Fault
     recorded: Any
     totals: Any
 
@@ -79,7 +80,7 @@ def _run_tile(
     width: int,
     record: Hook | None,
     total: Hook | None,
-) -> tuple[Float[Array, "R n"], Any, Any]:
+) -> tuple[Float[Array, "R n"], Any, Any, faults.Fault]:
     of_instance, of_noise, of_policy = trial_keys(key, first + jnp.arange(width, dtype=jnp.uint32))
     instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
     noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
@@ -93,20 +94,22 @@ def _run_tile(
         recommended = lanes.first_max(problem.belief.mean(state)).arg  # compiled only if a hook asks for it
         seen = Step(choice, reward, regret.value, instance, carry.state, recommended)
         kept, added = (hook(seen) if hook else None for hook in (record, total))
-        return _Carry(carry.step + 1, state, regret, kept, _plus(carry.totals, added))
+        totals, overflow = _plus(carry.totals, added), _overflows(carry.totals, added)
+        fault = faults.after(carry.fault, carry.step, choice, reward, instance.rho.shape[0], overflow)
+        return _Carry(carry.step + 1, state, regret, fault, kept, totals)
 
     def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Array, Any]]:
         carry = lax.fori_loop(carry.step, target, step, carry)
         return carry, (carry.regret.value, carry.recorded)
 
-    start = _Carry(
-        jnp.int32(0), problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0), None, None
-    )
+    belief, none = problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0)
+    start = _Carry(jnp.int32(0), belief, none, faults.at_start(instance), None, None)
     shapes = jax.eval_shape(lambda c: step(0, c), start)
     recorded, totals = _zeros("record", shapes.recorded, width), _zeros("total", shapes.totals, width)
     start = start._replace(recorded=recorded, totals=jax.tree.map(_sum_of, totals))
     end, (regret, kept) = lax.scan(until, start, at)
-    return regret, kept, jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
+    totals = jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
+    return regret, kept, totals, end.fault
 
 
 def _zeros(name: str, shapes: Any, width: int) -> Any:
@@ -117,6 +120,15 @@ def _zeros(name: str, shapes: Any, width: int) -> Any:
     return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
+def _sum_of(zeros: Array) -> Array | lanes.Sum:
+    """Where a total begins: floats as a compensated sum, truth values and whole numbers as 32 bits or more."""
+    if jnp.issubdtype(zeros.dtype, jnp.floating):
+        return lanes.sum_from(zeros.astype(jnp.promote_types(zeros.dtype, jnp.float32)))
+    if zeros.dtype not in map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")):
+        raise ValueError(f"total: got {zeros.dtype}; it takes truth values, whole numbers with a sign, or floats")
+    return zeros.astype(jnp.promote_types(zeros.dtype, jnp.int32))
+
+
 def _plus(totals: Any, added: Any) -> Any:
     """Totals with one step more; before the first step, what that step adds."""
     if totals is None:
@@ -124,8 +136,11 @@ def _plus(totals: Any, added: Any) -> Any:
     return jax.tree.map(lambda t, a: lanes.add(t, a) if _is_sum(t) else t + a, totals, added, is_leaf=_is_sum)
 
 
-def _sum_of(zeros: Array) -> Array | lanes.Sum:
-    return lanes.sum_from(zeros) if jnp.issubdtype(zeros.dtype, jnp.floating) else zeros
+def _overflows(totals: Any, added: Any) -> Bool[Array, "..."]:
+    """In which lanes a total of whole numbers wraps around."""
+    pairs = zip(*(jax.tree.leaves(tree, is_leaf=_is_sum) for tree in (totals, added)), strict=False)
+    wraps = [(t + a < t) != (a < 0) for t, a in pairs if not _is_sum(t)]
+    return reduce(jnp.logical_or, (jnp.any(w, axis=tuple(range(w.ndim - 1))) for w in wraps), jnp.asarray(False))
 
 
 def _is_sum(value: Any) -> bool:
@@ -133,16 +148,9 @@ def _is_sum(value: Any) -> bool:
 
 
 @cache
-def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any]]:
-    """The jitted tile of a platform.
-
-    XLA's CPU compiler drops the barriers of `lanes.shared` before it fuses, and splits small loops over threads that
-    are busy with other tiles. Both cost up to a factor of two, so those two passes are left out.
-    """
-    skipped = {"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"}
-    return jax.jit(
-        _run_tile, static_argnames=("width", "record", "total"), compiler_options=skipped if platform == "cpu" else None
-    )
+def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any, faults.Fault]]:
+    """The jitted tile of a platform."""
+    return jax.jit(_run_tile, static_argnames=("width", "record", "total"), compiler_options=compiler.options(platform))
 
 
 def tile_width(problem: Problem, platform: str) -> int:

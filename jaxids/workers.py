@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import policies
-from jaxids.problems import Problem
+from jaxids import faults, policies
+from jaxids.problems import Problem, check_draws
 from jaxids.tiles import Hook, compiled, tile_width
 
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
@@ -60,6 +60,7 @@ def run(
     devices = list(jax.local_devices() if devices is None else devices)
     if not devices:
         raise ValueError("devices: got none; it takes a list of at least one")
+    check_draws(problem)
     platform = devices[0].platform
     width = tile_width(problem, platform)
     count = -(-trials // width)
@@ -73,7 +74,9 @@ def run(
     def one(index: int, arguments: Any) -> Tile:
         with jax.enable_x64(x64):
             out = jax.device_get(tile(*arguments, index * width, at))
-        return Tile(index, *jax.tree.map(lambda leaf: leaf[..., : trials - index * width], out))
+        *kept, fault = jax.tree.map(lambda leaf: leaf[..., : trials - index * width], out)
+        faults.check(fault, index * width)
+        return Tile(index, *kept)
 
     workers = cores() if platform == "cpu" else len(devices)
     pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()

@@ -93,3 +93,9 @@ def test_length_scales_are_leaves(points):
 def test_bad_kernels_are_refused(make, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         make()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [((4, 2), (4, 1)), ((4, 2), (2,)), ((4,), (4,)), ((4, 1), (3, 2))])
+def test_points_of_different_dimensions_are_refused(rows, columns):
+    with pytest.raises(ValueError, match=r"(rows|columns): got shape .*; it takes points \[n, p\]"):
+        kernels.gram(kernels.rbf(), jnp.zeros(rows), jnp.zeros(columns))

@@ -222,3 +222,27 @@ def test_lists_and_whole_numbers_serve_and_shapes_must_match(solver):
     for gap, gain in (([1.0], [1.0, 2.0]), (1.0, 1.0), ([], [])):
         with pytest.raises(ValueError, match=r"^gap, gain: got shapes .*; they take one shape"):
             solver(gap, gain)
+
+
+@pytest.mark.parametrize(
+    "solver", [ratio.exact, ratio.pairs, ratio.single, ratio.descent, partial(ratio.psi, [0.5, 0.5])]
+)
+def test_negative_gaps_and_gains_are_refused(solver):
+    with pytest.raises(ValueError, match=r"^gap: got -1; it takes numbers ≥ 0"):
+        solver(np.array([1.0, -1.0]), np.array([1.0, 1.0]))
+    with pytest.raises(ValueError, match=r"^gain: got nan; it takes numbers ≥ 0"):
+        solver(np.array([1.0, 1.0]), np.array([np.nan, 1.0]))
+
+
+def test_psi_takes_distributions_on_the_actions(rng):
+    gap, gain = rng.uniform(0.5, 1, (2, 3, 3))  # as many lanes as actions
+    probs = np.array([0.2, 0.3, 0.5])
+    expected = (probs @ gap) ** 2 / (probs @ gain)
+    assert np.allclose(ratio.psi(probs, gap, gain), expected, rtol=1e-6)
+    assert np.allclose(ratio.psi(np.stack([probs] * 3, axis=1), gap, gain), expected, rtol=1e-6)
+    for wrong in (probs * 2, [0.5, 0.6, -0.1], [np.nan, 0.5, 0.5]):
+        with pytest.raises(ValueError, match=r"^probs: got .* as the least and sums from .* that sum to 1"):
+            ratio.psi(wrong, gap, gain)
+    for wrong in ([1.0], [0.5, 0.5], [probs], 1.0):
+        with pytest.raises(ValueError, match=r"^probs: got shape .*; it takes \[3\] or \[3, 3\]"):
+            ratio.psi(wrong, gap, gain)

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Key
 
-from jaxids import beliefs, checks, confidence, draws, moments, policies
+from jaxids import beliefs, checks, confidence, draws, faults, moments, policies
 from jaxids.continuous.bandit import Problem
 from jaxids.continuous.choices import choose
 from jaxids.continuous.surface import Function, Point, Scalar, Surface, of_history, of_linear
@@ -38,9 +38,13 @@ def simulate(
     regret, points = [], []
     for first in range(0, trials, WIDTH):
         batch = first + jnp.arange(WIDTH, dtype=jnp.uint32)
-        gaps, played, beta = jax.device_get(_run(problem, policy, key, batch, steps=steps))
-        if not (np.all(np.isfinite(beta)) and np.all(np.isfinite(gaps))):
-            raise ValueError("problem: its numbers leave the working precision; JAX_ENABLE_X64=1 doubles it")
+        gaps, played, *seen = jax.device_get(_run(problem, policy, key, batch, steps=steps))
+        for name, values in {"regret": gaps, "reward": seen[0], "upper bound": seen[1]}.items():
+            if not np.all(np.isfinite(values)):
+                trial, step = np.argwhere(~np.isfinite(values))[0]
+                where = f"at step {step + 1} of trial {first + trial}"
+                takes = faults.RANGE.format(precision=gaps.dtype)
+                raise ValueError(f"problem: a {name} is NaN or infinite, {where}; it takes {takes}")
         regret.append(np.cumsum(gaps, axis=1, dtype=float))
         points.append(played)
         if progress is not None:
@@ -53,7 +57,7 @@ def simulate(
 
 @partial(jax.jit, static_argnames="steps")
 def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *, steps: int) -> tuple[Array, ...]:
-    """The regret of every step [n, steps], the points [n, steps, p], and β_t [n, steps], of some trials."""
+    """Of some trials [n, steps]: regret of every step, points [n, steps, p], rewards, upper bounds there."""
     _, of_noise, of_policy = trial_keys(key, trials)
     rho: Function = problem.rho if policy.weighted else lambda x: problem.rho_bound
     start, see, update = _belief(problem, policy, steps)
@@ -64,7 +68,12 @@ def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *
             x = choose(policy, surface, problem.domain, draws.Stream(own, t))
             mean = problem.function(x)
             reward = mean + problem.rho(x) * problem.noise(draws.Stream(noise, t))
-            return update(state, x, reward, rho(x) ** 2), (jnp.maximum(problem.top - mean, 0), x, surface.beta)
+            return update(state, x, reward, rho(x) ** 2), (
+                jnp.maximum(problem.top - mean, 0),
+                x,
+                reward,
+                surface.upper(x),
+            )
 
         return lax.scan(step, start, jnp.arange(steps, dtype=jnp.uint32))[1]
 

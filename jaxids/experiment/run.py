@@ -116,13 +116,21 @@ def _missing(job: Job, progress: Progress) -> Iterator[int]:
             yield index
 
 
+def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
+    """Tiles, or what is wrong with one, with the name of its job before it."""
+    try:
+        yield from tiles
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
     key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
     total = hooks.pulls if job.setting["pulls"] else None
     record = hooks.simple_regret if job.setting["simple"] else None
     run = partial(workers.run, job.problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
-    for tile in run(record=record, total=total, indices=_missing(job, progress)):
+    for tile in _named(job.name, run(record=record, total=total, indices=_missing(job, progress))):
         if not np.all(np.isfinite(tile.regret)):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
         arrays = {"steps": at, "regret": tile.regret, "pulls": tile.totals, "simple": tile.recorded}

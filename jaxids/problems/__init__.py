@@ -2,7 +2,7 @@
 
 from jaxids.problems import functions
 from jaxids.problems.examples import LowHigh, Probes, low_high, probes
-from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.instance import Instance, Problem, check_draws
 from jaxids.problems.linear import Fixed, UnitBall, linear, unit_ball
 from jaxids.problems.noise import Noise, gaussian, rademacher, uniform
 from jaxids.problems.rkhs import Functions, expansions, gp, norm, rkhs
@@ -16,6 +16,7 @@ __all__ = [
     "Probes",
     "Problem",
     "UnitBall",
+    "check_draws",
     "expansions",
     "functions",
     "gaussian",

@@ -3,6 +3,8 @@
 from types import ModuleType
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from jaxids.problems.noise import Noise
@@ -38,3 +40,18 @@ class Problem(Protocol):
     def check(self) -> None:
         """Raise a ValueError that names an argument out of its range."""
         ...
+
+
+def check_draws(problem: Problem) -> None:
+    """A ValueError if what a problem draws is not an instance, or its parts do not fit together."""
+    drawn = jax.eval_shape(problem.draw, jax.random.key(0))
+    if not isinstance(drawn, Instance):
+        raise ValueError(f"problem: it draws {type(drawn).__name__}; it takes one that draws jaxids.problems.Instance")
+    count = drawn.features.shape[-1:]
+    expected = {"mean": count, "rho": count, "rho_bound": ()}
+    if len(drawn.features.shape) != 2 or 0 in drawn.features.shape:
+        raise ValueError(f"features: got shape {list(drawn.features.shape)}; they take [d, K]")
+    for name, part in drawn._asdict().items():
+        if part.shape != expected.get(name, part.shape) or not jnp.issubdtype(part.dtype, jnp.floating):
+            takes = f"floats of shape {list(expected.get(name, part.shape))}, with features [d, K = {count[0]}]"
+            raise ValueError(f"{name}: got {part.dtype} of shape {list(part.shape)}; it takes {takes}")

@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxids import lanes
+from jaxids import checks, lanes
 
 ROWS_AT_ONCE = 4  # rows of pairs between two turns of the loop
+ROUNDING = 1e-4  # within which probabilities sum to one
 Vector = Float[Array, "K ..."]
 Scalar = Float[Array, "..."]
 
@@ -42,11 +43,14 @@ class _Pair(NamedTuple):
 
 
 def vectors(gap: Any, gain: Any) -> tuple[Vector, Vector]:
-    """Gap and gain as float arrays of one shape, or a ValueError."""
+    """Gap and gain as float arrays of one shape, or a ValueError; values that can be looked at must be ≥ 0."""
     gap, gain = jnp.asarray(gap), jnp.asarray(gain)
     if gap.ndim == 0 or gap.shape != gain.shape or 0 in gap.shape:
         shapes = f"{list(gap.shape)} and {list(gain.shape)}"
         raise ValueError(f"gap, gain: got shapes {shapes}; they take one shape [K, …] with K ≥ 1")
+    for name, given in {"gap": gap, "gain": gain}.items():
+        if checks.concrete(given) and not jnp.all(given >= 0):
+            raise ValueError(f"{name}: got {given[~(given >= 0)][0]:g}; it takes numbers ≥ 0")
     kind = jnp.result_type(gap, gain)
     kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
     return gap.astype(kind), gain.astype(kind)
@@ -60,10 +64,23 @@ def quotient(gap: Scalar, gain: Scalar) -> Scalar:
 
 
 def psi(probs: Any, gap: Any, gain: Any) -> Scalar:
-    """Ψ of any distribution on the actions."""
+    """Ψ of any distribution on the actions: probs [K], the same for all lanes, or one for each [K, …]."""
     gap, gain = vectors(gap, gain)
-    probs = jnp.asarray(probs)
+    probs = _distribution(probs, gap.shape).astype(gap.dtype)
     return quotient(jnp.sum(probs * gap, axis=0), jnp.sum(probs * gain, axis=0))
+
+
+def _distribution(probs: Any, shape: tuple[int, ...]) -> Array:
+    """Probabilities of the actions with an axis for every one of the gaps', or a ValueError."""
+    probs = jnp.asarray(probs)
+    if probs.ndim == 0 or probs.shape != shape[: probs.ndim]:
+        raise ValueError(f"probs: got shape {list(probs.shape)}; it takes [{shape[0]}] or {list(shape)}")
+    if checks.concrete(probs):
+        sums = jnp.sum(probs, axis=0)
+        if not jnp.all((probs >= 0) & (jnp.abs(sums - 1) < ROUNDING)):
+            got = f"{jnp.min(probs):g} as the least and sums from {jnp.min(sums):g} to {jnp.max(sums):g}"
+            raise ValueError(f"probs: got {got}; it takes numbers ≥ 0 that sum to 1 over the actions")
+    return probs.reshape(probs.shape + (1,) * (len(shape) - probs.ndim))
 
 
 def best_weight(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:

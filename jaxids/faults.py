@@ -1,0 +1,79 @@
+"""What ends a run: an action that there is not, a gap or gain below 0, or NaN in anything that decides what is played.
+
+No comparison with NaN is true, so a policy would go on with action 0 and nothing would tell. Every lane keeps the first
+fault it met, as two numbers, and whoever runs a tile raises it.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxids import lanes
+from jaxids.policies import Choice
+from jaxids.problems import Instance
+
+RANGE = "numbers within the range of {precision} (JAX_ENABLE_X64=1 doubles it): see delta, lam, norm_bound and rho"
+KINDS = (
+    ("problem: an instance has means or noise bounds that are not finite, or bounds ≤ 0", "finite ones and rho > 0"),
+    ("policy: its rule gave an action that there is not", "an index from 0 to K − 1"),
+    ("policy: an upper bound or a posterior draw is NaN or infinite", RANGE),
+    ("gap: NaN, infinite or negative", f"numbers ≥ 0, and {RANGE}"),
+    ("gain: NaN, infinite or negative", f"numbers ≥ 0, and {RANGE}"),
+    ("solver: its weight is not in [0, 1]", "a Mix whose weight is"),
+    ("problem: a reward is NaN or infinite", "finite means and noise"),
+    ("total: a sum of whole numbers leaves their range", "smaller ones, or floats"),
+)
+
+
+class Fault(NamedTuple):
+    """The first fault of every lane: which of `KINDS`, counted from 1 (0: none so far), and at which step."""
+
+    kind: Int[Array, "..."]
+    step: Int[Array, "..."]
+
+
+def at_start(instance: Instance) -> Fault:
+    """Faults of the instances themselves."""
+    sound = lanes.all_finite(instance.mean) & lanes.all_finite(jnp.where(instance.rho > 0, instance.rho, jnp.nan))
+    return Fault(jnp.where(sound, 0, 1).astype(jnp.int32), jnp.zeros(sound.shape, jnp.int32))
+
+
+def after(
+    fault: Fault,
+    step: Int[Array, ""],
+    choice: Choice,
+    reward: Float[Array, "..."],
+    actions: int,
+    overflow: Bool[Array, "..."],
+) -> Fault:
+    """With what is wrong in one more step."""
+    fits = (choice.action >= 0) & (choice.action < actions)
+    weight = jnp.zeros_like(reward) if choice.mix is None else choice.mix.weight
+    sound = [fits, _finite(choice.score), _not_negative(choice.gap), _not_negative(choice.gain)]
+    sound += [(weight >= 0) & (weight <= 1), jnp.isfinite(reward), ~overflow]
+    kind = jnp.zeros_like(fault.kind)
+    for number, right in reversed(list(enumerate(sound, 2))):  # of several, the first of the list
+        kind = jnp.where(right, kind, number)
+    new = (fault.kind == 0) & (kind > 0)
+    return Fault(jnp.where(new, kind, fault.kind), jnp.where(new, step + 1, fault.step))
+
+
+def _finite(values: Array | None) -> Any:
+    return True if values is None else lanes.all_finite(values)
+
+
+def _not_negative(values: Array | None) -> Any:
+    return True if values is None else lanes.all_finite(jnp.where(values >= 0, values, jnp.nan))
+
+
+def check(fault: Fault, first: int) -> None:
+    """Raise the earliest fault of some trials, the first of which has this number."""
+    kind, step = map(np.asarray, fault)
+    if not np.any(kind):
+        return
+    lane = int(np.flatnonzero(kind)[np.argmin(step[kind > 0])])
+    what, takes = KINDS[kind[lane] - 1]
+    when = f"at step {step[lane]} of trial {first + lane}" if step[lane] else f"in trial {first + lane}"
+    raise ValueError(f"{what}, {when}; it takes {takes.format(precision=jnp.result_type(float).name)}")

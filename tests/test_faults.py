@@ -1,0 +1,129 @@
+"""No run goes on with NaN, an action that there is not, a negative gap or gain, or a sum that wraps around."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxids import continuous, domains, information, kernels, policies, problems, ratio, simulate
+
+KEY = jax.random.key(0)
+PROBLEM = problems.unit_ball(6, 2)
+
+
+def run(policy=policies.PAPER["W-UCB"], problem=PROBLEM, steps=20, **more):
+    return simulate(problem, policy, key=KEY, trials=300, steps=steps, **more)
+
+
+def later(band, bad):
+    """A gain that is I^F until something has been observed in the lane, and then bad at one action."""
+    seen = band.belief.log_det(band.state) > 0
+    return jnp.where((jnp.arange(6)[:, None] == 3) & seen, bad, jnp.log1p(band.var / band.rho**2))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e-3])
+def test_a_gain_or_gap_that_is_no_number_at_one_action_ends_the_run(bad):
+    with pytest.raises(
+        ValueError, match=r"^gain: NaN, infinite or negative, at step 2 of trial 0; it takes numbers ≥ 0"
+    ):
+        run(policies.ids(lambda band, stream: later(band, bad)))
+    with pytest.raises(ValueError, match=r"^gap: NaN, infinite or negative, at step 2 of trial 0; it takes"):
+        run(policies.ids(information.f, gap=lambda band: later(band, bad)))
+
+
+@pytest.mark.parametrize("name", ["UCB", "W-TS", "FW-TS", "IDS-UCB", "DIDS-F", "IDS-E"])
+def test_numbers_beyond_the_precision_end_the_run(name):
+    said = "at step 1 of trial .*; it takes numbers .* range of float32 .*: see delta, lam, norm_bound and rho"
+    with pytest.raises(ValueError, match=f"(policy: an upper bound or a posterior draw is|gap:) NaN.*, {said}"):
+        run(dataclasses.replace(policies.PAPER[name], lam=1e-38))
+    if name != "W-TS":  # which does not use it
+        with pytest.raises(ValueError, match=said):
+            run(dataclasses.replace(policies.PAPER[name], norm_bound=3e38))
+
+
+@pytest.mark.parametrize("action", [-1, 6, 99])
+def test_an_action_that_there_is_not_ends_the_run(action):
+    def rule(band, stream):
+        return policies.Choice(jnp.where(band.belief.log_det(band.state) > 1, action, band.ucb))
+
+    with pytest.raises(ValueError, match=r"^policy: its rule gave an action that there is not, at step .* of trial"):
+        run(policies.Policy(rule))
+
+
+@pytest.mark.parametrize("weight", [np.nan, 1.5, -0.1])
+def test_a_weight_that_is_none_ends_the_run(weight):
+    def solver(gap, gain):
+        mix = ratio.single(gap, gain)
+        return mix._replace(weight=jnp.full_like(mix.weight, weight))
+
+    with pytest.raises(ValueError, match=r"^solver: its weight is not in \[0, 1\], at step 1 of trial 0"):
+        run(policies.ids(information.f, solver=solver))
+
+
+def test_noise_that_is_no_number_ends_the_run():
+    problem = problems.unit_ball(6, 2, noise=lambda stream: problems.gaussian(stream) * jnp.inf)
+    with pytest.raises(ValueError, match=r"^problem: a reward is NaN or infinite, at step 1 of trial 0"):
+        run(problem=problem)
+
+
+def test_noise_that_is_no_number_ends_a_run_on_a_box():
+    box = domains.box([0.0], [1.0])
+    problem = continuous.problem(
+        box, lambda x: x[0], 0.1, kernels.rbf(0.3), noise=lambda stream: problems.gaussian(stream) * jnp.nan
+    )
+    with pytest.raises(ValueError, match=r"^problem: a reward is NaN or infinite, at step 1 of trial 0"):
+        continuous.simulate(problem, policies.PAPER["W-UCB"], key=KEY, trials=2, steps=2)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"mean": jnp.zeros(5)}, r"mean: got float32 of shape \[5\]; it takes floats of shape \[6\]"),
+        ({"rho": jnp.ones((6, 1))}, r"rho: got float32 of shape \[6, 1\]; it takes floats of shape \[6\]"),
+        ({"rho_bound": jnp.ones(6)}, r"rho_bound: got float32 of shape \[6\]; it takes floats of shape \[\]"),
+        ({"mean": jnp.zeros(6, int)}, r"mean: got int32 of shape \[6\]; it takes floats"),
+        ({"features": jnp.zeros(6)}, r"features: got shape \[6\]; they take \[d, K\]"),
+    ],
+)
+def test_an_instance_whose_parts_do_not_fit_is_refused(parts, said):
+    instance = PROBLEM.draw(KEY)._replace(**parts)
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        problems.check_draws(dataclasses.replace(problems.Fixed(PROBLEM.draw(KEY)), instance=instance))
+    problem = problems.Fixed(instance)
+    if parts.keys() <= {"mean", "features"}:
+        with pytest.raises(ValueError, match=rf"^{said}"):
+            run(problem=problem)
+
+
+def test_an_instance_that_is_no_number_ends_the_run():
+    instance = PROBLEM.draw(KEY)
+    problem = problems.Fixed(instance._replace(mean=instance.mean.at[2].set(jnp.nan)))
+    with pytest.raises(ValueError, match=r"^problem: an instance has means or noise bounds .*, in trial 0; it takes"):
+        run(problem=problem)
+
+
+def test_totals_of_truth_values_and_small_numbers_are_sums():
+    def counted(step):
+        low = step.choice.action < 3
+        return low, jnp.where(low, 100, -100).astype(jnp.int8), low.astype(jnp.float16) * 0.5
+
+    low, hundreds, halves = run(total=counted).totals
+    pulls = run(record=lambda step: step.choice.action, at=range(1, 21)).recorded
+    assert np.array_equal(low, np.sum(pulls < 3, axis=1))
+    assert low.max() > 1
+    assert np.array_equal(hundreds, 100 * low - 100 * (20 - low))
+    assert np.array_equal(halves, 0.5 * low)
+
+
+def test_totals_that_wrap_around_or_cannot_be_summed_are_refused():
+    for large in (1_500_000_000, -1_500_000_000):
+        with pytest.raises(
+            ValueError, match=r"^total: a sum of whole numbers leaves their range, at step 2 of trial 0"
+        ):
+            run(total=lambda step, large=large: jnp.full_like(step.choice.action, large))
+    with pytest.raises(
+        ValueError, match=r"^total: got uint32; it takes truth values, whole numbers with a sign, or fl"
+    ):
+        run(total=lambda step: step.choice.action.astype(jnp.uint32))
