@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import jaxids
-from jaxids import commands
+from jaxids import commands, interrupts
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 CLOSED_PIPE = 141
 
 
@@ -34,10 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flush()
     except SystemExit as stop:  # how argparse ends after help, version and errors
         return stop.code if isinstance(stop.code, int) else 0
-    except KeyboardInterrupt as stop:
-        advice = "".join(f"; {text}" for text in stop.args)
-        sys.stderr.write("\n" * sys.stderr.isatty() + f"jaxids: interrupted{advice}\n")  # on a terminal, below the ^C
-        return INTERRUPTED
+    except KeyboardInterrupt:  # where nobody called `interrupts.catch`
+        sys.stderr.write(interrupts.line())
+        return interrupts.CODE
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
@@ -56,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def script() -> NoReturn:
-    """What the installed command runs. It waits for no thread: whatever is worth keeping is on disk by now."""
+def script() -> None:
+    """Run the command of this process and end it, waiting for no thread: whatever is worth keeping is on disk."""
+    interrupts.catch()
     nowhere = Path(os.devnull).open("w")  # noqa: SIM115
     sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere  # the shell may have closed them
     code = main()
@@ -65,7 +64,7 @@ def script() -> NoReturn:
         _flush()
     except OSError:  # nobody listens any more
         code = code or CLOSED_PIPE
-    os._exit(code)
+    interrupts.leave(code)
 
 
 def _flush() -> None:

@@ -6,7 +6,6 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 import argparse
 import io
 import os
-import shlex
 import sys
 import tomllib
 from collections.abc import Callable
@@ -56,15 +55,11 @@ def _run(arguments: argparse.Namespace) -> None:
 
     changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
     experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
-    try:
-        from jaxids.experiment import run
-        from jaxids.report import page
+    from jaxids.experiment import run
+    from jaxids.report import page
 
-        run.run(experiments, arguments.out)
-        page.update(arguments.out, [experiment.name for experiment in experiments])
-    except KeyboardInterrupt:
-        again = shlex.join(["jaxids", *sys.argv[1:]])
-        raise KeyboardInterrupt(f"finished tiles are kept, `{again}` goes on") from None
+    run.run(experiments, arguments.out)
+    page.update(arguments.out, [experiment.name for experiment in experiments])
 
 
 def _add_plot(commands: Any) -> None:

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxids import interrupts
+
 DAY = 86400.0
 _SUFFIX = ".part"
 
@@ -38,6 +40,7 @@ def write(path: Path, content: bytes) -> None:
     part = path.with_name(f".{path.name}~{socket.gethostname()}~{os.getpid()}~{os.urandom(4).hex()}{_SUFFIX}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        interrupts.unfinished.add(str(part))
         try:
             with part.open("xb") as file:
                 file.write(content)
@@ -46,6 +49,7 @@ def write(path: Path, content: bytes) -> None:
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
+            interrupts.unfinished.discard(str(part))
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, f"{path}: cannot be written: {error.strerror or error}") from None
