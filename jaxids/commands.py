@@ -55,6 +55,9 @@ def _run(arguments: argparse.Namespace) -> None:
 
     changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
     experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
+    from jaxids import checks
+
+    checks.devices()
     from jaxids.experiment import run
     from jaxids.report import page
 
@@ -107,6 +110,8 @@ def _export(arguments: argparse.Namespace) -> None:
 
     results = load(arguments.folder)
     if arguments.csv == outputs.STDOUT:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # the same bytes as in a file
         results.write_csv(sys.stdout, arguments.finals)
         return
     text = io.StringIO()
@@ -134,6 +139,9 @@ def _add_bench(commands: Any) -> None:
 
 
 def _bench(arguments: argparse.Namespace) -> None:
+    from jaxids import checks
+
+    checks.devices()
     if arguments.kernel:
         _bench_kernel(arguments)
         return
@@ -198,5 +206,5 @@ def _assignment(text: str) -> tuple[str, Any]:
         if not equals or not name.strip() or len(text.splitlines()) != 1:
             raise ValueError
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise argparse.ArgumentTypeError(f"got {text!r}; {takes}") from None

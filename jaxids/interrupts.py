@@ -13,6 +13,7 @@ import time
 
 CODE = 130
 GRACE = 0.2  # seconds for the main thread to answer: it may be in a long call, as into the compiler
+LONGEST = 1000  # characters of a command to say again
 SAFE = frozenset("%+,-./:=@_")  # signs that a shell takes as they are
 unfinished: set[str] = set()  # files under way, that nobody would miss
 
@@ -42,8 +43,9 @@ def leave(code: int) -> None:
 
 def line() -> str:
     """What an interrupted command says."""
-    again = " ".join(["jaxids", *map(_quoted, sys.argv[1:])])
-    advice = f"; finished tiles are kept, `{again}` goes on" if sys.argv[1:2] == ["run"] else ""
+    again = f"`{' '.join(['jaxids', *map(_quoted, sys.argv[1:])])}`"
+    again = again if len(again) < LONGEST else "the same command"
+    advice = f"; finished tiles are kept, {again} goes on" if sys.argv[1:2] == ["run"] else ""
     return " ".join(f"jaxids: interrupted{advice}".split()) + "\n"
 
 

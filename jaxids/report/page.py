@@ -12,6 +12,7 @@ import jaxids
 from jaxids.experiment import store
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
+from jaxids.experiment.progress import Progress
 from jaxids.experiment.results import Results
 from jaxids.report.verdicts import verdicts
 
@@ -43,12 +44,22 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
 
 def draw(results: Results) -> list[Path]:
     """Every figure of the page, and all panels in one."""
+    from jaxids import checks
+
+    if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
+        checks.devices()  # trials are drawn or simulated again
     from jaxids.plot import along, figures, instances
 
-    drawn = itertools.chain.from_iterable(figures.draw(results, scale) for scale in SCALES)
-    few = len(results.panels) <= FEW
-    together = figures.save(figures.together(results.panels), results.folder / "panels") if few else []
-    return [*drawn, *together, *figures.draw_simple(results), *instances.draw(results), *along.draw(results)]
+    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
+    for number, panel in enumerate(results.panels, 1):
+        progress.drawing(panel.stem, number, count)
+        one = Results(results.folder, [panel])
+        drawn += itertools.chain.from_iterable(figures.draw(one, scale) for scale in SCALES)
+        drawn += [*figures.draw_simple(one), *instances.draw(one), *along.draw(one)]
+    if count <= FEW:
+        drawn += figures.save(figures.together(results.panels), results.folder / "panels")
+    progress.close()
+    return drawn
 
 
 def summary(panels: Sequence[Panel]) -> Iterator[str]:
