@@ -1,9 +1,9 @@
 """jaxids: information-directed bandits with heteroscedastic noise, simulated by the thousand in one compiled loop."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as of `typing`, whose import takes as long as the interpreter's start
 if TYPE_CHECKING:
+    from typing import Any
+
     from jaxids import beliefs, confidence, continuous, domains, hooks, information, kernels, policies, problems, ratio
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
@@ -29,10 +29,12 @@ __all__ = [
 _HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.load"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """A public name, imported when it is first asked for, so that the command line answers without JAX."""
     if name not in __all__:
         raise AttributeError(f"module 'jaxids' has no attribute {name!r}")
+    from importlib import import_module
+
     if name in _HOMES:
         return getattr(import_module(f"jaxids.{_HOMES[name]}"), name)
     return import_module(f"jaxids.{name}")

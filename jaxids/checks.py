@@ -90,6 +90,17 @@ def count(name: str, value: Any) -> int:
     return int(value)
 
 
+def devices() -> None:
+    """Those that JAX is told to run on are there."""
+    try:
+        jax.local_devices()
+    except (RuntimeError, AssertionError) as error:
+        got, why = shown(jax.config.jax_platforms), f"; {error}" if str(error) else ""  # pyright: ignore
+        raise ValueError(
+            f"JAX_PLATFORMS: got {got}; it takes kinds of devices that JAX finds here, as cpu{why}"
+        ) from None
+
+
 def function(name: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):

@@ -4,18 +4,19 @@ Mistakes end with one line on standard error that names the argument, what it go
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import jaxids
-from jaxids import commands
+from jaxids import commands, interrupts
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 CLOSED_PIPE = 141
+LONGEST = 1200  # characters of a message
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,10 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flush()
     except SystemExit as stop:  # how argparse ends after help, version and errors
         return stop.code if isinstance(stop.code, int) else 0
-    except KeyboardInterrupt as stop:
-        advice = "".join(f"; {text}" for text in stop.args)
-        sys.stderr.write("\n" * sys.stderr.isatty() + f"jaxids: interrupted{advice}\n")  # on a terminal, below the ^C
-        return INTERRUPTED
+    except KeyboardInterrupt:  # where nobody called `interrupts.catch`
+        sys.stderr.write(interrupts.line())
+        return interrupts.CODE
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
@@ -56,16 +56,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def script() -> NoReturn:
-    """What the installed command runs. It waits for no thread: whatever is worth keeping is on disk by now."""
-    nowhere = Path(os.devnull).open("w")  # noqa: SIM115
-    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere  # the shell may have closed them
+def script() -> None:
+    """Run the command of this process and end it, waiting for no thread: whatever is worth keeping is on disk."""
+    interrupts.catch()
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever windows there are; a wrong one would end it all
+    _open_streams()
     code = main()
     try:
         _flush()
     except OSError:  # nobody listens any more
         code = code or CLOSED_PIPE
-    os._exit(code)
+    interrupts.leave(code)
+
+
+class Unfailing(io.FileIO):
+    """A file whose writer does not care whether anyone takes what is said."""
+
+    def write(self, data: Any, /) -> int:
+        """Write, or lose it."""
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def _open_streams() -> None:
+    """Standard output and error that are there, and write codes for letters that their encoding does not have."""
+    while os.open(os.devnull, os.O_RDWR) <= 2:  # the shell may have closed some, and no other file may take their place
+        continue
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    else:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    encoding, file = getattr(sys.stderr, "encoding", None), io.BufferedWriter(Unfailing(2, "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(file, encoding, "backslashreplace", line_buffering=True)
 
 
 def _flush() -> None:
@@ -83,4 +107,6 @@ def _parser() -> Parser:
 
 
 def _one_line(prog: str, message: str) -> str:
-    return f"{prog}: {' '.join(message.split())}\n"
+    """The message in one line, without its middle if it is too long: names come first, what would do comes last."""
+    line = " ".join(message.split())
+    return f"{prog}: {line if len(line) <= LONGEST else f'{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}'}\n"

@@ -5,14 +5,13 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 
 import argparse
 import io
-import os
-import shlex
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from jaxids import outputs
 from jaxids.bench.thirteen import THIRTEEN
 from jaxids.experiment import keys
 
@@ -56,15 +55,14 @@ def _run(arguments: argparse.Namespace) -> None:
 
     changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
     experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
-    try:
-        from jaxids.experiment import run
-        from jaxids.report import page
+    from jaxids import checks
 
-        run.run(experiments, arguments.out)
-        page.update(arguments.out, [experiment.name for experiment in experiments])
-    except KeyboardInterrupt:
-        again = shlex.join(["jaxids", *sys.argv[1:]])
-        raise KeyboardInterrupt(f"finished tiles are kept, `{again}` goes on") from None
+    checks.devices()
+    from jaxids.experiment import run
+    from jaxids.report import page
+
+    run.run(experiments, arguments.out)
+    page.update(arguments.out, [experiment.name for experiment in experiments])
 
 
 def _add_plot(commands: Any) -> None:
@@ -102,20 +100,23 @@ def _add_export(commands: Any) -> None:
     parser = _add(commands, "export", _export, "write results as CSV", "Write results as CSV.")
     _add_folder(parser)
     parser.add_argument("--finals", action="store_true", help="every trial's final regret, instead of the curves")
-    parser.add_argument("--csv", type=_new_file, metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "--csv", type=_output, default=outputs.STDOUT, metavar="FILE", help="default: -, standard output"
+    )
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from jaxids.experiment import store
     from jaxids.experiment.load import load
 
     results = load(arguments.folder)
-    if arguments.csv is None:
+    if arguments.csv == outputs.STDOUT:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # the same bytes as in a file
         results.write_csv(sys.stdout, arguments.finals)
         return
     text = io.StringIO()
     results.write_csv(text, arguments.finals)
-    store.write(arguments.csv, text.getvalue().encode())
+    outputs.write(arguments.csv, text.getvalue())
 
 
 def _add_folder(parser: Any) -> None:
@@ -134,10 +135,13 @@ def _add_bench(commands: Any) -> None:
         "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
     )
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
-    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the numbers to a file as well")
+    parser.add_argument("--json", type=_output, metavar="FILE", help="write the numbers to a file as well")
 
 
 def _bench(arguments: argparse.Namespace) -> None:
+    from jaxids import checks
+
+    checks.devices()
     if arguments.kernel:
         _bench_kernel(arguments)
         return
@@ -157,7 +161,7 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
     found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
     found |= searches.run(arguments.repeats)
     if arguments.json is not None:
-        store.write(arguments.json, store.as_json(found))
+        outputs.write(arguments.json, store.as_json(found).decode())
 
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench)
@@ -176,11 +180,11 @@ def _policy(text: str) -> str:
     raise argparse.ArgumentTypeError(f"got {text!r}; it takes names of the paper's policies ({hint})")
 
 
-def _new_file(text: str) -> Path:
-    path = Path(text)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"got {text!r}; it takes a file in a folder that exists and can be written to")
-    return path
+def _output(text: str) -> str:
+    try:
+        return outputs.named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _out(text: str) -> Path:
@@ -202,5 +206,5 @@ def _assignment(text: str) -> tuple[str, Any]:
         if not equals or not name.strip() or len(text.splitlines()) != 1:
             raise ValueError
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise argparse.ArgumentTypeError(f"got {text!r}; {takes}") from None

@@ -1,12 +1,17 @@
 """Killed, interrupted, at once or on a full disk: a run loses nothing finished and ends with the same files."""
 
+import os
+import pty
 import random
+import shlex
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from jaxids import interrupts
 
 LONG = """
 policies = ["UCB", "W-UCB"]
@@ -16,17 +21,21 @@ points = 20
 problem.actions = 3
 problem.dim = 2
 """
-COMMAND = [sys.executable, "-c", "from jaxids.cli import script; script()", "run"]
+COMMAND = [sys.executable, "-m", "jaxids", "run"]
+# the command, which tells when the interpreter has started
+TELLING = (
+    "from jaxids import interrupts; interrupts.catch(); print(flush=True); from jaxids.__main__ import *; script()"
+)
 
 
 def snapshot(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def start(folder, *more, before=()):
+def start(folder, *more, before=(), command=COMMAND, stderr=subprocess.PIPE):
     (folder / "long.toml").write_text(LONG)
-    arguments = [*before, *COMMAND, folder / "long.toml", "--out", folder / "out", *more]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    arguments = [*before, *command, folder / "long.toml", "--out", folder / "out", *more]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 
 def wait_for_tiles(folder, process, more=0):
@@ -94,6 +103,52 @@ def test_ctrl_c_stops_at_once_and_says_how_to_go_on(tmp_path):
     assert "long.toml" in last
     assert "--trials 1000000" in last
     assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_thirty_interrupts_from_the_start_on_end_with_one_line_each(tmp_path):
+    """Before, during and after imports and compilation, most in the first second; every third comes twice."""
+    moments, more = random.Random(2018), ["--trials", "1000000"]
+    again = shlex.join(["jaxids", "run", str(tmp_path / "long.toml"), "--out", str(tmp_path / "out"), *more])
+    for interrupt in range(30):
+        process = start(tmp_path, *more, command=[sys.executable, "-c", TELLING, "run"])
+        process.stdout.readline()
+        time.sleep(3 * moments.random() ** 2)
+        for _ in range(2 if interrupt % 3 == 0 else 1):
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert said == f"jaxids: interrupted; finished tiles are kept, `{again}` goes on\n"
+        assert process.returncode == 130
+
+
+def test_an_interrupt_on_a_terminal_is_answered_below_it(tmp_path):
+    screen, stderr = pty.openpty()
+    process = start(tmp_path, "--trials", "1000000", stderr=stderr)
+    wait_for_tiles(tmp_path, process, more=2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdout.close()
+    os.close(stderr)
+    assert "\r\njaxids: interrupted; " in os.read(screen, 10**6).decode()
+    os.close(screen)
+
+
+def test_nothing_is_imported_before_interrupts_are_caught():
+    code = "import sys; sys.path[:0] = sys.argv[1:]; import jaxids.__main__; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-S", "-c", code, *sys.path], capture_output=True, text=True, check=True)
+    assert not {"typing", "re", "enum", "importlib", "argparse", "signal"} & set(ended.stdout.split())
+
+
+def test_who_ignores_interrupts_goes_on_ignoring_them():
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from jaxids import interrupts"
+    code = f"{ignoring}; interrupts.catch(); signal.raise_signal(signal.SIGINT); print('on')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"on\n"
+
+
+def test_the_command_to_go_on_is_one_to_type(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["x", "run", "a b's.toml", "--set", 'policies=["UCB"]', "", "--out", "é/$x"])
+    assert shlex.split(interrupts.line().split("`")[1]) == ["jaxids", *sys.argv[1:]]
+    monkeypatch.setattr(sys, "argv", ["x", "export", "results"])
+    assert interrupts.line() == "jaxids: interrupted\n"
 
 
 def test_a_full_disk_ends_with_one_line_and_nothing_half_written(tmp_path):

@@ -52,3 +52,16 @@ def test_a_terminal_has_one_line_that_fills(monkeypatch):
     shown.close()
     assert "\n" not in screen.text
     assert screen.text.endswith("\r\033[K")
+
+
+def test_drawing_is_one_line_in_a_log_and_one_that_changes_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: (40, 24))
+    log, screen = Terminal(False), Terminal(True)
+    for stream in (log, screen):
+        shown = progress.Progress(0, stream)
+        for number in (1, 2):
+            shown.drawing(f"panel {number} of a long name" * number, number, 2)
+        shown.close()
+    assert log.text == "drawing 2 panels\n"
+    first, second, last = screen.text.split("\r\033[K")[1:]
+    assert (first, len(second), last) == ("drawing 1 of 2: panel 1 of a long name", 39, "")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from curves import STEPS, stored
 
 from jaxids import cli, load
+from jaxids.experiment import curves
 
 
 @pytest.fixture
@@ -74,6 +76,52 @@ def test_a_copied_folder_is_an_experiment_of_its_own(folder):
     assert [panel.stem for panel in load(folder).panels] == [
         f"{name}-delta={delta}" for name in ("backup", "made") for delta in (0.01, 0.1)
     ]
+
+
+POINTS = [
+    {"delta": 0.1},
+    {"rho": [0.1, 1.0], "instance": "fresh"},
+    {"rho": [0.1 + i / 1000 for i in range(300)]},
+    {"rho": [0.1 + i / 1000 for i in range(299)] + [7.0]},
+    {"rho": "x1 / 2"},
+    {"rho": "x1 - 2"},
+    {"rho": "x1 * 2"},
+    {"rho": "../../x1"},
+    {"rho": "x1"},
+]
+
+
+def test_names_of_files_are_short_and_safe_and_never_shared():
+    names = [
+        curves.file_name(name, point, ending)
+        for name in ("made", "größe")
+        for point in POINTS
+        for ending in ("", "-loglog", "-UCB-along", "-UCB/2-along", "-UCB∕2-along", "-UCB_2-along", "-σ\0-along")
+    ]
+    assert names[0] == "made-delta=0.1"
+    assert "größe-rho=[0.1,1]-instance=fresh-loglog" in names
+    assert len({name.lower() for name in names}) == len(names)
+    for name in names:
+        assert len(name.encode()) <= 120
+        assert re.fullmatch(r"(made|größe)[A-Za-z0-9.,=+()\[\] _-]+", name)
+    long = curves.file_name("ö" * 127, {}, "-loglog")  # a folder of results may have any name
+    assert len(long.encode()) <= 120
+    assert long != curves.file_name("ö" * 127, {}, "-pairs")
+
+
+def test_formulas_with_a_dash_do_not_run_into_labels():
+    assert curves.file_name("made", {"rho": "x1"}, "-x2-UCB") != curves.file_name("made", {"rho": "x1-x2"}, "-UCB")
+
+
+def test_a_grid_over_long_lists_is_drawn(tmp_path, capsys):
+    lists = [[0.1 + i / 1000 for i in range(100)], [0.2 + i / 1000 for i in range(100)]]
+    stored(tmp_path, [("UCB", {"rho": values}, {}, [1.0, 2.0]) for values in lists], trials=2)
+    names = [curve.name for curve in load(tmp_path)]
+    assert [len(name) > 500 and load(tmp_path)[name].name == name for name in names] == [True, True]
+    for _ in range(2):
+        assert cli.main(["report", str(tmp_path)]) == 0
+    assert len(list((tmp_path / "made").glob("*.png"))) == 4
+    assert (tmp_path / "report.html").read_text().count("<img") == 4
 
 
 def test_ranges_can_be_selected(tmp_path):

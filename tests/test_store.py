@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import io
 import os
 import shutil
 import socket
@@ -153,6 +154,84 @@ def test_a_tile_of_another_cell_is_noticed(tmp_path):
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     with pytest.raises(store.DamagedError, match=r"other/00000\.npz: a tile of another cell"):
         store.read_tile(tmp_path / "other", 0)
+
+
+@pytest.mark.parametrize("name", ["00000.npz", "00000.npz.sha256"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_regular_file_is_not_opened(tmp_path, name, kind):
+    store.write_tile(tmp_path, 0, ARRAYS)
+    path = tmp_path / name
+    path.unlink()
+    {"pipe": os.mkfifo, "device": lambda p: p.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](path)
+    with pytest.raises(store.DamagedError, match=rf"{path}: damaged, it is not a regular file"):
+        store.read_tile(tmp_path, 0)
+    if kind != "folder":
+        store.write_tile(tmp_path, 0, ARRAYS)
+        assert np.array_equal(store.read_tile(tmp_path, 0)["regret"], ARRAYS["regret"])
+
+
+def test_a_tile_holds_its_arrays_and_nothing_else(tmp_path, monkeypatch):
+    """NumPy 2.0 takes every keyword for an array, later ones know `allow_pickle`."""
+    given, savez = [], np.savez
+    monkeypatch.setattr(store.np, "savez", lambda file, **arrays: (given.append(arrays), savez(file, **arrays)))
+    store.write_tile(tmp_path, 0, ARRAYS)
+    assert given[0].keys() == {"cell", *ARRAYS}
+    with zipfile.ZipFile(tmp_path / "00000.npz") as file:
+        assert set(file.namelist()) == {"cell.npy", "steps.npy", "regret.npy"}
+
+
+def _huge(shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    text = (header + " " * (117 - len(header)) + "\n").encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def _zipped(name, content, how=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", how) as file:
+        file.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no archive",
+        b"PK\x03\x04 cut short",
+        _zipped("regret.npy", b"no array"),
+        _zipped("regret.npy", _huge("(10000000000000,)")),
+        _zipped("regret.npy", _huge("(3000000000,)")),
+        _zipped("regret.npy", _huge("(" * 150)),
+        _zipped("regret.npy", _huge("(40000,)") + bytes(160000), zipfile.ZIP_DEFLATED),
+    ],
+    ids=["empty", "text", "cut", "no array", "huge", "large", "nested", "compressed"],
+)
+def test_what_is_sealed_and_no_tile_is_damage(tmp_path, content):
+    store.seal(tmp_path / "00000.npz", content)
+    with pytest.raises(store.DamagedError, match=r"00000\.npz: (damaged, it holds no arrays|a tile of another cell)"):
+        store.read_tile(tmp_path, 0)
+
+
+def test_parts_of_long_names_fit_and_are_cleaned(tmp_path, monkeypatch):
+    monkeypatch.setattr(store.socket, "gethostname", lambda: "h" * 255)
+    path, names, replace = tmp_path / ("é" * 120 + ".toml"), [], os.replace
+    monkeypatch.setattr(store.os, "replace", lambda part, to: (names.append(part.name), replace(part, to)))
+    store.write(path, b"content")
+    assert path.read_bytes() == b"content"
+    (tmp_path / names[0].replace(f"~{os.getpid()}~", f"~{_dead_process()}~")).touch()
+    store.clean(tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_parts_that_are_not_ours_are_left_alone(tmp_path):
+    names = [".a~b~c~d.part", ".x~h~99999999999999999999~00.part", "x~h~1~00.part"]
+    for name in names:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".x~h~1~00.part").mkdir()
+    store.clean(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_a_folder_is_named_by_all_a_result_depends_on():

@@ -10,13 +10,12 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxids import policies, problems, ratio
+from jaxids import outputs, policies, problems, ratio
 from jaxids.bench import batched, loop
 from jaxids.bench.table import COLUMNS, Row, cells, line, progress
 from jaxids.simulator import simulate
@@ -41,7 +40,7 @@ class Setup:
     baselines: bool = True
 
 
-def run(setup: Setup, json_file: Path | None = None) -> list[Row]:
+def run(setup: Setup, json_file: str | None = None) -> list[Row]:
     """Measure, print the table a row at a time, and write it as JSON where asked."""
     about, rows = machine(), []
     print(headline(setup, about))
@@ -52,7 +51,7 @@ def run(setup: Setup, json_file: Path | None = None) -> list[Row]:
         print(line(cells(rows[-1])), flush=True)
     if json_file:
         content = {"setup": dataclasses.asdict(setup), "machine": about, "rows": [dataclasses.asdict(r) for r in rows]}
-        json_file.write_text(json.dumps(content, indent=2) + "\n")
+        outputs.write(json_file, json.dumps(content, indent=2) + "\n")
     return rows
 
 

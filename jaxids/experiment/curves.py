@@ -1,5 +1,8 @@
 """Regret of one policy on one problem, and the curves that are looked at together."""
 
+import hashlib
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,6 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from jaxids.experiment.keys import Table, in_words
+
+LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
+DIGITS = 12  # of a digest
+UNSAFE = re.compile(r"[^A-Za-z0-9.,=+()\[\] -]")  # in a label or formula; the experiment is named by a file as it is
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,8 +85,12 @@ class Panel:
 
     @property
     def stem(self) -> str:
-        """The experiment and the point, as in names of files."""
+        """The experiment and the point, as in names of curves."""
         return stem(self.name, self.point)
+
+    def file(self, ending: str, suffix: str = "") -> Path:
+        """Where a picture of it is kept: at its stem and an ending, if they make a good name for a file."""
+        return self.folder / (file_name(self.name, self.point, ending) + suffix)
 
     @property
     def title(self) -> str:
@@ -93,8 +104,19 @@ class Panel:
 
 
 def stem(name: str, point: Table) -> str:
-    """An experiment and a point of its grid, as in names of files."""
+    """An experiment and a point of its grid, as in names of curves."""
     return "-".join([name, *(f"{key}={in_words(value).replace(' ', '')}" for key, value in point.items())])
+
+
+def file_name(name: str, point: Table, ending: str) -> str:
+    """The same as a file's name: short, of harmless signs, and with a digest where that or a formula leaves doubts."""
+    full = stem(name, point) + ending
+    harmless = name + UNSAFE.sub("_", full.removeprefix(name))
+    plain = all(value.isalnum() for value in point.values() if isinstance(value, str))
+    if plain and harmless == full and len(full.encode()) <= LONGEST:
+        return full
+    digest = hashlib.sha256(json.dumps([name, point, ending], sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return f"{harmless.encode()[: LONGEST - DIGITS - 1].decode(errors='ignore')}-{digest}"
 
 
 def paired(one: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from jaxids import moments
-from jaxids.experiment import store
+from jaxids.experiment import sound, store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.results import Results
-
-RECORD = "experiment.json"
+from jaxids.experiment.sound import RECORD
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -39,10 +38,7 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
 
 
 def _panels(folder: Path) -> list[Panel]:
-    content = store.unseal(folder / RECORD)
-    if content is None:
-        raise store.DamagedError(f"{folder / RECORD}: damaged, its checksum is gone; `jaxids run` mends it")
-    table, panels = json.loads(content), dict[str, Panel]()
+    table, panels = sound.record(folder), dict[str, Panel]()
     for cell in table["cells"]:
         new = Panel(folder, folder.resolve().name, table, cell["panel"], [], [])
         panel = panels.setdefault(json.dumps(cell["panel"]), new)
@@ -60,7 +56,7 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
     indices, final, digest = [], [], hashlib.sha256()
     steps, seen = np.zeros(0, np.int32), dict[str, moments.Moments]()
     for index in range(-(-asked // width)):
-        if (tile := store.read_tile(path, index)) is None:
+        if (tile := sound.tile(path, index, width, steps if seen else None)) is None:
             continue
         steps, count = tile["steps"], min(width, asked - index * width)
         for name in {"regret", "simple"} & tile.keys():

@@ -39,6 +39,14 @@ class Progress:
         """A line that stays."""
         self._write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
 
+    def drawing(self, name: str, number: int, of: int) -> None:
+        """Go on with the figures of a panel."""
+        if self._terminal:
+            room = shutil.get_terminal_size()[0] - 1
+            self._write(f"\r\033[Kdrawing {number} of {of}: {name}"[: room + 4])
+        elif number == 1:
+            self._write(f"drawing {of} panel{'s' * (of > 1)}\n")
+
     def close(self) -> None:
         """Leave the terminal's line empty."""
         if self._terminal:

@@ -50,6 +50,8 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
         return Experiment(path, source, dict(changes or {}), table, cells)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file in UTF-8") from None
+    except RecursionError:
+        raise ValueError(f"{path}: lists or tables within each other, too many to read") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

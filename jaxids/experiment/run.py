@@ -10,12 +10,12 @@ import numpy as np
 
 import jaxids
 from jaxids import hooks, policies, workers
-from jaxids.experiment import build, store
+from jaxids.experiment import build, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
-from jaxids.experiment.load import RECORD
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import Cell, Experiment
+from jaxids.experiment.sound import RECORD
 from jaxids.problems import Problem
 
 
@@ -101,7 +101,7 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
 
 def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
     try:
-        return store.read_tile(job.folder, index) is not None
+        return sound.tile(job.folder, index, job.width, build.recorded_steps_of(job.setting)) is not None
     except store.DamagedError as damage:
         if messages is not None:
             messages.append(str(damage))

@@ -17,27 +17,40 @@ import hashlib
 import io
 import json
 import os
+import re
 import socket
+import stat
 import time
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from jaxids import interrupts
+
 DAY = 86400.0
-_SUFFIX = ".part"
+SHOWN = 32  # characters of a file's name in that of its part
+_PART = re.compile(r"\..*~(?P<host>[^~]*)~(?P<process>\d{1,9})~[0-9a-f]+\.part", re.DOTALL)
 
 
 class DamagedError(ValueError):
     """A file of the store that is not what was written."""
 
 
+def damaged(path: Path, why: str) -> DamagedError:
+    """The error that names a file and says what is wrong with it."""
+    return DamagedError(f"{path}: damaged, {why}; `jaxids run` mends it")
+
+
 def write(path: Path, content: bytes) -> None:
     """Give a file its content, all of it or none; OSErrors name the file."""
-    part = path.with_name(f".{path.name}~{socket.gethostname()}~{os.getpid()}~{os.urandom(4).hex()}{_SUFFIX}")
+    name = f".{path.name[:SHOWN]}~{_host()}~{os.getpid()}~{os.urandom(4).hex()}.part"  # below 255 bytes
+    part = path.with_name(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        interrupts.unfinished.add(str(part))
         try:
             with part.open("xb") as file:
                 file.write(content)
@@ -46,6 +59,7 @@ def write(path: Path, content: bytes) -> None:
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
+            interrupts.unfinished.discard(str(part))
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, f"{path}: cannot be written: {error.strerror or error}") from None
@@ -53,10 +67,23 @@ def write(path: Path, content: bytes) -> None:
 
 def keep(path: Path, content: bytes) -> bool:
     """Write a file unless it is there as it should be, and tell whether another was in its place."""
-    there = path.read_bytes() if path.exists() else None
+    try:
+        there = read(path)
+    except DamagedError:
+        there = b""
     if there != content:
         write(path, content)
     return there not in (None, content)
+
+
+def read(path: Path) -> bytes | None:
+    """The content of a file, None if there is none, or DamagedError if it is a pipe, a device or a folder."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # others may never end, or never begin
+            raise damaged(path, "it is not a regular file")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -71,12 +98,17 @@ def _sync_folder(folder: Path) -> None:
 
 def clean(folder: Path) -> None:
     """Remove parts of files whose writers are dead: processes of this machine that are gone, others after a day."""
-    for part in folder.rglob(f".*~*~*~*{_SUFFIX}"):
-        _, host, process, _ = part.name.rsplit("~", 3)
+    for part in folder.rglob(".*.part"):
+        named = _PART.fullmatch(part.name)
         with contextlib.suppress(FileNotFoundError):  # its writer was quicker
-            recent = time.time() - part.stat().st_mtime < DAY
-            if not (_runs(int(process)) if host == socket.gethostname() else recent):
-                part.unlink()
+            if named and stat.S_ISREG((found := part.lstat()).st_mode):
+                recent = time.time() - found.st_mtime < DAY
+                if not (_runs(int(named["process"])) if named["host"] == _host() else recent):
+                    part.unlink()
+
+
+def _host() -> str:
+    return socket.gethostname()[:SHOWN]
 
 
 def _runs(process: int) -> bool:
@@ -117,12 +149,11 @@ def seal(path: Path, content: bytes) -> bool:
 
 def unseal(path: Path) -> bytes | None:
     """The content of a finished file, None if there is none, or DamagedError if it is not what was written."""
-    try:
-        expected, content = _checksum_path(path).read_bytes(), path.read_bytes()
-    except FileNotFoundError:
+    expected, content = read(_checksum_path(path)), read(path)
+    if expected is None or content is None:
         return None
     if _checksum(path, content) != expected:
-        raise DamagedError(f"{path}: damaged, its checksum does not fit; `jaxids run` mends it")
+        raise damaged(path, "its checksum does not fit")
     return content
 
 
@@ -133,13 +164,13 @@ def tile_path(cell: Path, index: int) -> Path:
 
 def checksum_of(cell: Path, index: int) -> bytes:
     """The checksum of a finished tile."""
-    return _checksum_path(tile_path(cell, index)).read_bytes()
+    return read(_checksum_path(tile_path(cell, index))) or b""
 
 
 def write_tile(cell: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
     """Store a tile, with the name of its cell inside."""
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, cell=np.array(cell.name), **arrays)
+    buffer, content = io.BytesIO(), {"cell": np.array(cell.name), **arrays}
+    np.savez(buffer, **cast(Any, content))  # nothing else: NumPy 2.0 would store `allow_pickle` as an array
     seal(tile_path(cell, index), buffer.getvalue())
 
 
@@ -148,8 +179,14 @@ def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
     content = unseal(path := tile_path(cell, index))
     if content is None:
         return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist()):
+                raise ValueError("compressed, to no one knows what size")
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except Exception as error:  # readers of zip files and of arrays raise nearly every kind there is
+        raise damaged(path, f"it holds no arrays ({error})") from None
     if str(arrays.pop("cell", "")) != cell.name:
         raise DamagedError(f"{path}: a tile of another cell; `jaxids run` mends it")
     return arrays

@@ -37,23 +37,26 @@ class Quantity(NamedTuple):
 def draw(results: Results) -> list[Path]:
     """Draw the curves that experiments ask to watch, a figure for each."""
     drawn = [
-        save(figure(watch(curve.setting, **_asked(panel)), f"{panel.title}\n{_words(panel, curve)}"), stem)
+        save(
+            figure(watch(curve.setting, **_asked(panel)), f"{panel.title}\n{_words(panel, curve)}"), panel.file(ending)
+        )
         for panel in results.panels
-        for curve, stem in _watched(panel)
+        for curve, ending in _watched(panel)
     ]
     return list(itertools.chain.from_iterable(drawn))
 
 
 def watched(panel: Panel) -> list[Path]:
     """The pictures of a panel's watched curves."""
-    return [stem.with_name(stem.name + ".png") for _, stem in _watched(panel)]
+    return [panel.file(ending, ".png") for _, ending in _watched(panel)]
 
 
-def _watched(panel: Panel) -> Iterator[tuple[Curve, Path]]:
+def _watched(panel: Panel) -> Iterator[tuple[Curve, str]]:
+    """The curves to watch, and how the names of their pictures end."""
     wanted = panel.table.get("watch", {}).get("curves", ())
     for curve in panel.curves:
         if curve.label in wanted and watchable(curve.setting):
-            yield curve, panel.folder / f"{panel.stem}-{curve.label.replace('/', '∕')}-along"
+            yield curve, f"-{curve.label}-along"
 
 
 def _asked(panel: Panel) -> Any:

@@ -27,7 +27,7 @@ SUFFIX = {"linear": "", "log-log": "-loglog", "log-time": "-logtime"}
 
 def draw(results: Results, scale: str = "linear") -> list[Path]:
     """Draw every panel, as PDF and PNG in its experiment's folder, and return what was written."""
-    drawn = [save(together([p], scale), p.folder / f"{p.stem}{SUFFIX[scale]}") for p in results.panels]
+    drawn = [save(together([p], scale), p.file(SUFFIX[scale])) for p in results.panels]
     return list(itertools.chain.from_iterable(drawn))
 
 
@@ -37,7 +37,7 @@ def draw_simple(results: Results, scale: str = "log-log") -> list[Path]:
     for panel in results.panels:
         if curves := [curve for each in panel.curves if (curve := each.of_simple)]:
             figure = together([replace(panel, curves=curves)], scale, "simple regret")
-            written += save(figure, panel.folder / f"{panel.stem}-simple{SUFFIX[scale]}")
+            written += save(figure, panel.file(f"-simple{SUFFIX[scale]}"))
     return written
 
 

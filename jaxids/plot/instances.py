@@ -28,7 +28,7 @@ def draw(results: Results) -> list[Path]:
         pairs = [(named[a], named[b]) for a, b in panel.table["compare"] if {a, b} <= set(named)]
         pairs = [(one, other) for one, other in pairs if comparable(one.setting, other.setting)]
         if pairs:
-            written += save(compare(pairs), panel.folder / f"{panel.stem}-pairs")
+            written += save(compare(pairs), panel.file("-pairs"))
     return written
 
 

@@ -63,10 +63,10 @@ def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
 
 
 def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
-    images = [_image(panel.folder / f"{panel.stem}{end}.png") for end in ("", "-loglog")]
+    images = [_image(panel.file(end, ".png")) for end in ("", "-loglog")]
     if any(curve.of_simple for curve in panel.curves):
-        images.append(_image(panel.folder / f"{panel.stem}-simple-loglog.png"))
-    pairs = [panel.folder / f"{panel.stem}-pairs.png"] if panel.table["compare"] else []
+        images.append(_image(panel.file("-simple-loglog", ".png")))
+    pairs = [panel.file("-pairs", ".png")] if panel.table["compare"] else []
     images += [_image(path, "wide") for path in [*pairs, *watched(panel)] if path.exists()]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
     return f"""{head}<div class="figures">{"".join(images)}</div>

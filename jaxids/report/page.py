@@ -5,12 +5,14 @@ import itertools
 import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from os.path import isfile  # which answers for names no file can have
 from pathlib import Path
 
 import jaxids
 from jaxids.experiment import store
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
+from jaxids.experiment.progress import Progress
 from jaxids.experiment.results import Results
 from jaxids.report.verdicts import verdicts
 
@@ -31,7 +33,8 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
         files = [*draw(results), page]
         store.keep(page, markup.page(results).encode())
         made = {str(file.relative_to(folder)): _sha256(file) for file in files}
-        for name in _unchanged(folder, _recorded(record)) - set(made):  # figures of what is no longer asked for
+        old = {name: value for name, value in _recorded(record).items() if _is_figure(folder, name)}
+        for name in _unchanged(folder, old) - set(made):  # figures of what is no longer asked for
             (folder / name).unlink()
         store.keep(record, store.as_json({"inputs": inputs, "files": made}))
     for line in summary([panel for panel in results.panels if not names or panel.name in names]):
@@ -41,12 +44,22 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
 
 def draw(results: Results) -> list[Path]:
     """Every figure of the page, and all panels in one."""
+    from jaxids import checks
+
+    if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
+        checks.devices()  # trials are drawn or simulated again
     from jaxids.plot import along, figures, instances
 
-    drawn = itertools.chain.from_iterable(figures.draw(results, scale) for scale in SCALES)
-    few = len(results.panels) <= FEW
-    together = figures.save(figures.together(results.panels), results.folder / "panels") if few else []
-    return [*drawn, *together, *figures.draw_simple(results), *instances.draw(results), *along.draw(results)]
+    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
+    for number, panel in enumerate(results.panels, 1):
+        progress.drawing(panel.stem, number, count)
+        one = Results(results.folder, [panel])
+        drawn += itertools.chain.from_iterable(figures.draw(one, scale) for scale in SCALES)
+        drawn += [*figures.draw_simple(one), *instances.draw(one), *along.draw(one)]
+    if count <= FEW:
+        drawn += figures.save(figures.together(results.panels), results.folder / "panels")
+    progress.close()
+    return drawn
 
 
 def summary(panels: Sequence[Panel]) -> Iterator[str]:
@@ -77,11 +90,19 @@ def _as_made(record: Path, inputs: str) -> bool:
 def _recorded(record: Path, inputs: str | None = None) -> dict[str, str]:
     """The files that were made last, if from these inputs, and their checksums; none if that is not known."""
     try:
-        made = json.loads(record.read_text(encoding="utf-8"))
-        return made["files"] if inputs in (None, made["inputs"]) else {}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # never made, or damaged
+        made = json.loads(store.read(record) or b"{}")
+        return dict(made["files"]) if inputs in (None, made["inputs"]) else {}
+    except (ValueError, KeyError, TypeError, RecursionError):  # never made, or damaged
         return {}
 
 
 def _unchanged(folder: Path, files: dict[str, str]) -> set[str]:
-    return {name for name, value in files.items() if (folder / name).is_file() and _sha256(folder / name) == value}
+    return {name for name, value in files.items() if isfile(folder / name) and _sha256(folder / name) == value}
+
+
+def _is_figure(folder: Path, name: str) -> bool:
+    """Whether a file is a figure in the folder itself: not one that `..`, a link or a whole path leads to."""
+    folder = folder.resolve()
+    path = folder / name
+    inside = path.is_relative_to(folder) and isfile(path) and path.resolve() == path
+    return inside and path.suffix in (".pdf", ".png")

@@ -1,0 +1,87 @@
+"""Records and tiles that hold what they should: a right checksum says only that nobody changed them since.
+
+Anything else is damage, which names the file, and which a run mends.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from jaxids.experiment import claims, keys, schema, store
+from jaxids.experiment.keys import Key, Table
+
+RECORD = "experiment.json"
+FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
+_TABLE = Key("a table", lambda v: isinstance(v, dict))
+_TEXT = Key("text", lambda v: isinstance(v, str))
+_COUNT = Key("a whole number from 1 to 10⁹", lambda v: keys.is_whole(v) and 0 < v <= 10**9)
+_TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch")} | {
+    "trials": _COUNT,
+    "source": _TEXT,
+    "changes": _TABLE,
+    "cells": replace(schema.TOP["claims"], default=keys.REQUIRED),
+}
+_CELL = {
+    "label": _TEXT,
+    "panel": _TABLE,
+    "numbers": _TABLE,
+    "setting": _TABLE,
+    "folder": Key("tiles/ and a name", lambda v: isinstance(v, str) and bool(FOLDER.fullmatch(v))),
+}
+_SETTING = {"width": _COUNT, "steps": _COUNT, "policy": keys.one_of(schema.TOP["policies"].names)}
+_AGAIN = {"problem": _TABLE, "estimator": _TABLE, "seed": replace(schema.TOP["seed"], default=keys.REQUIRED)}
+
+
+def record(folder: Path) -> Table:
+    """The record of an experiment, or DamagedError."""
+    content = store.unseal(path := folder / RECORD)
+    if content is None:
+        raise store.damaged(path, "its checksum is gone")
+    try:
+        table = json.loads(content)
+        if not isinstance(table, dict):
+            raise ValueError("it is not a table")
+        table = _checked(table, _TOP)
+        table["claims"] = [claims.checked(claim) for claim in table["claims"]]
+        table["watch"] = table["watch"] and keys.checked(table["watch"], schema.WATCH, "watch.")
+        again = bool(table["watch"] or table["compare"])
+        return table | {"cells": [_cell(cell, again) for cell in table["cells"]]}
+    except (ValueError, RecursionError) as error:
+        raise store.damaged(path, str(error)) from None
+
+
+def _cell(cell: Table, again: bool) -> Table:
+    """A cell of a record, with all that it takes to draw or simulate its problem again, if that may be asked for."""
+    cell = _checked(cell, _CELL, "cells.")
+    setting = _checked(cell["setting"], _SETTING | (_AGAIN if again else {}), "cells.setting.")
+    if again:
+        kind = keys.value_of("cells.setting.problem.kind", setting["problem"].get("kind"), schema.KIND)
+        keys.checked(setting["problem"], schema.PROBLEMS[kind], "cells.setting.problem.")
+        keys.checked(setting["estimator"], schema.ESTIMATOR, "cells.setting.estimator.")
+    return cell | {"setting": setting}
+
+
+def _checked(table: Table, known: Mapping[str, Key], section: str = "") -> Table:
+    """The table with those keys checked that are known."""
+    return table | keys.checked({name: value for name, value in table.items() if name in known}, known, section)
+
+
+def tile(cell: Path, index: int, width: int, steps: np.ndarray | None = None) -> dict[str, np.ndarray] | None:
+    """A finished tile of a width, at the recorded steps if they are known; None if there is none, or DamagedError."""
+    arrays = store.read_tile(cell, index)
+    if arrays is None:
+        return None
+    at = arrays.get("steps", np.zeros(0))
+    shapes = {"steps": (len(at),) if at.ndim else (), "regret": (at.size, width), "simple": (at.size, width)}
+    for name in ("steps", "regret", *({"simple", "pulls"} & arrays.keys())):
+        array = arrays.get(name, np.zeros(0))
+        fits = array.ndim == 2 and array.shape[1] == width if name == "pulls" else array.shape == shapes[name]
+        if not (fits and array.size and array.dtype.kind in "iuf" and np.isfinite(array).all()):
+            raise store.damaged(store.tile_path(cell, index), f"its {name} are not of this cell")
+    if at.ndim != 1 or np.any(np.diff(at) <= 0) or not (steps is None or np.array_equal(at, steps)):
+        raise store.damaged(store.tile_path(cell, index), "its steps are not of this cell")
+    return arrays

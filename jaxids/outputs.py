@@ -1,0 +1,41 @@
+"""Files that people name for output: a regular file is replaced as a whole, into anything else the text is written."""
+
+import os
+import sys
+from pathlib import Path
+
+STDOUT = "-"
+
+
+def named(text: str) -> str:
+    """What to write to, or a ValueError if nothing can be written there."""
+    if text == STDOUT:
+        return text
+    path = Path(text).absolute()
+    real = Path(os.path.realpath(path))  # a link stays; what it leads to is written
+    special = path.exists() and not path.is_file()
+    if real.is_symlink() or path.is_dir() or not os.access(path if special else real.parent, os.W_OK):
+        raise ValueError(f"got {text!r}; it takes a file in a folder that exists and can be written to, or -")
+    return str(path)
+
+
+def write(name: str, text: str) -> None:
+    """Write a text to what was named."""
+    path = Path(name)
+    if name == STDOUT or _is_stdout(path):
+        sys.stdout.write(text)
+    elif path.exists() and not path.is_file():  # a device, a pipe
+        with path.open("w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        from jaxids.experiment import store  # imports NumPy, which a slip on the command line should not wait for
+
+        store.write(Path(os.path.realpath(path)), text.encode())
+
+
+def _is_stdout(path: Path) -> bool:
+    """Whether a path leads where standard output goes: /dev/stdout may be a file that is appended to."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:
+        return False

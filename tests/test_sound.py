@@ -1,0 +1,158 @@
+"""A well-sealed file that holds what it should not is damage, named and mended."""
+
+import hashlib
+import json
+import os
+
+import numpy as np
+import pytest
+from curves import STEPS, stored
+
+from jaxids import cli, load
+from jaxids.experiment import store
+from jaxids.report import markup, page
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """A report without figures, which takes no time."""
+    monkeypatch.setattr(page, "draw", lambda _: [])
+    monkeypatch.setattr(markup, "page", lambda _: "")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two experiments."""
+    for name in ("made", "other"):
+        stored(tmp_path, [("UCB", {}, {}, [1.0, 2.0]), ("TS", {}, {}, [3.0, 4.0])], trials=2, width=2, name=name)
+    return tmp_path
+
+
+RECORDS = {
+    "not JSON": "{",
+    "nested": "[" * 100_000,
+    "a list": [],
+    "null": None,
+    "no cells": {"cells": None},
+    "cells of text": {"cells": ["x"]},
+    "trials of text": {"trials": "many"},
+    "trials below one": {"trials": -3},
+    "trials beyond number": {"trials": 10**30},
+    "title": {"title": 3},
+    "notes": {"notes": ["x"]},
+    "source": {"source": {}},
+    "changes": {"changes": []},
+    "claims": {"claims": [{"says": 1}]},
+    "claims of text": {"claims": "x"},
+    "compare": {"compare": [["UCB"]]},
+    "compare without problems": {"compare": [["UCB", "TS"]]},
+    "watch": {"watch": {"curves": "UCB"}},
+    "watch without problems": {"watch": {"curves": ["UCB"], "steps": [1], "trial": 0}},
+}
+CELLS = {
+    "label": 3,
+    "panel": [],
+    "numbers": "x",
+    "setting": {},
+    "folder": "../../elsewhere",
+    "width": 0,
+    "policy": "XYZ",
+    "steps": "all",
+}
+
+
+@pytest.mark.parametrize("case", [*RECORDS, *CELLS, *(f"no {key}" for key in CELLS)])
+def test_a_record_of_anything_else_is_named_and_left_out(folder, case, capsys, undrawn):
+    path = folder / "made" / "experiment.json"
+    table = json.loads(path.read_text())
+    if case in RECORDS:
+        change = RECORDS[case]
+        table = table | change if isinstance(change, dict) else change
+    else:
+        cell, key = table["cells"][1], case.removeprefix("no ")
+        within = cell if key in cell else cell["setting"]
+        within[key] = CELLS[key]
+        if case.startswith("no "):
+            del within[key]
+    store.seal(path, table.encode() if isinstance(table, str) else store.as_json(table))
+    with pytest.raises(store.DamagedError, match=rf"^{path}: damaged, .*; `jaxids run` mends it$"):
+        load(folder)
+    assert cli.main(["report", str(folder)]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"jaxids: left out: {path}: damaged, ")
+    assert said.count("\n") == 1
+    assert len(said) < 1000
+
+
+REGRET = np.ones((len(STEPS), 2), np.float32)
+TILES = {
+    "empty": {},
+    "no steps": {"regret": REGRET},
+    "no regret": {"steps": STEPS},
+    "another width": {"steps": STEPS, "regret": REGRET[:, :1]},
+    "other steps": {"steps": STEPS[:-1], "regret": REGRET},
+    "steps of one number": {"steps": np.array(3), "regret": REGRET},
+    "steps out of order": {"steps": STEPS[::-1], "regret": REGRET},
+    "text": {"steps": STEPS, "regret": REGRET.astype(str)},
+    "complex": {"steps": STEPS, "regret": REGRET + 1j},
+    "not finite": {"steps": STEPS, "regret": REGRET * np.nan},
+    "simple": {"steps": STEPS, "regret": REGRET, "simple": REGRET[0]},
+    "pulls": {"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)},
+}
+
+
+@pytest.mark.parametrize("case", TILES)
+def test_a_tile_of_anything_else_is_named(folder, case):
+    path = next((folder / "made" / "tiles").glob("TS-*")) / "00000.npz"
+    store.write_tile(path.parent, 0, TILES[case])
+    with pytest.raises(store.DamagedError, match=rf"^{path}: damaged, its .* are not of this cell; `jaxids run`"):
+        load(folder)
+
+
+@pytest.mark.parametrize("case", ["no tile", "another width", "other steps"])
+def test_a_run_mends_it(tmp_path, case, capsys):
+    (tmp_path / "tiny.toml").write_text('policies = ["UCB"]\ntrials = 2\nsteps = 3\nproblem = {actions = 2, dim = 1}\n')
+    command = ["run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
+    assert cli.main(command) == 0
+    (tile,) = (tmp_path / "out").rglob("00000.npz")
+    before, arrays = tile.read_bytes(), store.read_tile(tile.parent, 0)
+    if case == "no tile":
+        store.seal(tile, b"nothing")
+    elif case == "another width":
+        store.write_tile(tile.parent, 0, arrays | {"regret": arrays["regret"][:, :-1]})
+    else:
+        store.write_tile(tile.parent, 0, arrays | {"steps": arrays["steps"] + 1})
+    capsys.readouterr()
+    assert cli.main(command) == 0
+    assert f"{tile}: damaged, it" in capsys.readouterr().err
+    assert tile.read_bytes() == before
+
+
+@pytest.mark.parametrize("how", ["..", "whole path", "link", "linked folder", "no figure"])
+def test_a_report_takes_away_nothing_but_its_figures(folder, tmp_path_factory, how, undrawn):
+    """Whatever report.json says."""
+    outside = tmp_path_factory.mktemp("outside")
+    victim = folder / "made" / "mine.json" if how == "no figure" else outside / "mine.png"
+    victim.write_bytes(b"mine")
+    (folder / "link.png").symlink_to(victim)
+    (folder / "linked").symlink_to(outside)
+    name = {
+        "..": os.path.relpath(victim, folder),
+        "whole path": str(victim),
+        "link": "link.png",
+        "linked folder": "linked/mine.png",
+        "no figure": "made/mine.json",
+    }[how]
+    files = {name: hashlib.sha256(b"mine").hexdigest(), "a\0b": "", "x" * 5000: "", "\ud800": ""}
+    (folder / "report.json").write_text(json.dumps({"inputs": "", "files": files}))
+    page.update(folder)
+    assert victim.read_bytes() == b"mine"
+    assert (folder / "link.png").is_symlink()
+    assert set(json.loads((folder / "report.json").read_text())["files"]) == {"report.html"}
+
+
+@pytest.mark.parametrize("content", ["[]", '{"files": 3, "inputs": ""}', '{"files": [1], "inputs": ""}', "[" * 10**5])
+def test_a_report_is_made_anew_whatever_its_record_holds(folder, content, undrawn):
+    (folder / "report.json").write_text(content)
+    page.update(folder)
+    assert set(json.loads((folder / "report.json").read_text())["files"]) == {"report.html"}
