@@ -16,7 +16,7 @@ from jaxtyping import Array, Key
 from jaxids import beliefs, checks, confidence, draws, moments, policies
 from jaxids.continuous.bandit import Problem
 from jaxids.continuous.choices import choose
-from jaxids.continuous.surface import Function, Point, Scalar, Surface, of_history, of_linear
+from jaxids.continuous.surface import Function, Point, Scalar, Surface, noise_function, of_history, of_linear
 from jaxids.simulator import Result
 from jaxids.tiles import trial_keys
 
@@ -55,7 +55,7 @@ def simulate(
 def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *, steps: int) -> tuple[Array, ...]:
     """The regret of every step [n, steps], the points [n, steps, p], and β_t [n, steps], of some trials."""
     _, of_noise, of_policy = trial_keys(key, trials)
-    rho: Function = problem.rho if policy.weighted else lambda x: problem.rho_bound
+    rho = problem.rho if policy.weighted else noise_function(problem.rho_bound)
     start, see, update = _belief(problem, policy, steps)
 
     def one(noise: Array, own: Array) -> tuple[Array, ...]:
