@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxids
-from jaxids import cli, kernels, policies, problems, simulate
+from jaxids import cli, continuous, kernels, policies, problems, simulate
 from jaxids.bench import batched, loop, measure, mixes, points, searches
 from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
