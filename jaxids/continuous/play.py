@@ -30,6 +30,7 @@ def simulate(
 
     Trials of one key meet the same noise whatever the policy. `progress`, a function, is told how many are finished.
     """
+    checks.untraced("simulate", problem=problem, policy=policy, key=key)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
     if not isinstance(problem, Problem):
