@@ -88,7 +88,11 @@ def on_grid(
     values = checks.number("function", at_points(function, points), takes)
     if values.shape != (len(points),) or np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
         raise ValueError(f"function: got values of wrong shape or all equal; it takes {takes}")
-    values = (values - values.mean()) / values.std()
+    with np.errstate(over="ignore"):
+        mean, deviation = values.mean(), values.std()
+    if not np.isfinite(deviation):
+        raise ValueError(f"function: got {values.max():g} and {values.min():g}; it takes {takes}, not too large")
+    values = (values - mean) / deviation
     return rkhs(points, values, rho, kernel, rho_bound=rho_bound, noise=noise)
 
 
