@@ -16,6 +16,16 @@ def concrete(value: Any) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
+def untraced(what: str, **given: Any) -> None:
+    """A ValueError if a call is traced, by one of its arguments or as a whole."""
+    takes = "compiles by itself and takes a call outside jit, vmap and grad"
+    for name, value in given.items():
+        if not concrete(value):
+            raise ValueError(f"{name}: got a traced value; {what} {takes}")
+    if not concrete(jnp.add(0, 0)):  # so is whatever is computed inside jit
+        raise ValueError(f"{what}: got a call inside jit; it {takes}")
+
+
 def shown(value: Any) -> str:
     """A value as Python writes it, in one line that is not too long."""
     text = " ".join(repr(value).split())

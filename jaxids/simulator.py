@@ -48,6 +48,7 @@ def simulate(
     `result.totals` [trials, …]. `devices` are all of the default platform's; on a CPU tiles run on as many threads as
     there are cores. With one trial the standard error is NaN.
     """
+    checks.untraced("simulate", problem=problem, policy=policy, key=key)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
     if not isinstance(problem, Problem):

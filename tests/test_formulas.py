@@ -5,7 +5,7 @@ import math
 import pytest
 
 from jaxids import kernels, problems
-from jaxids.experiment import formulas, kernel_problems
+from jaxids.experiment import formulas, kernel_problems, read
 from jaxids.problems import functions
 
 FORMULAS = {
@@ -43,8 +43,10 @@ NO_FORMULAS = [
     "branin + 1",
     "x1\0",
     "(" * 300,
-    "-" * 190 + "x1" + "1" * 20,
-    "x1" + " + x1" * 60,
+    "-" * 200 + "x1",
+    "x1" + " + x1" * 100,
+    "-" * 100_000 + "x1",
+    "x1" + " + x1" * 100_000,
     7,
     None,
     ["x1"],
@@ -65,6 +67,27 @@ def test_formulas_mean_what_python_means(text, x64):
 def test_nothing_else_is_a_formula(text):
     assert not formulas.is_function(text)
     assert not formulas.is_kernel(text) or text == "rbf(1)"
+
+
+@pytest.mark.parametrize(
+    "text", ["1e15" + "+1e15" * 99, "-" * 199 + "x1", "x1" + "**-x1" * 66, "(" * 99 + "x1" + ")" * 99]
+)
+def test_what_is_a_formula_is_one_when_it_is_written_anew(text):
+    """The limit counts names, numbers and operations, whose writing may be longer than what the user wrote."""
+    assert formulas.is_function(text)
+    assert formulas.is_function(formulas.written(text))
+    assert formulas.written(formulas.written(text)) == formulas.written(text)
+
+
+def test_a_long_formula_serves_in_a_grid_and_one_too_long_is_told_the_limit(tmp_path):
+    path, long = tmp_path / "some.toml", "0.1" + "+1e-9" * 39
+    assert len(formulas.written(long)) > 200
+    text = "policies = ['UCB']\nproblem.kind = 'gp'\ngrid.rho = ['{}']"
+    path.write_text(text.format(long))
+    assert read.read(path).cells[0].setting["problem"]["rho"] == formulas.written(long)
+    path.write_text(text.format("0.1" + "+1e-9" * 100))
+    with pytest.raises(ValueError, match=r"rho: got .*, at most 200 names, numbers and operations"):
+        read.read(path)
 
 
 def test_a_formula_is_written_in_one_way_and_knows_its_coordinates():

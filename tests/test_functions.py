@@ -48,6 +48,22 @@ def test_values_on_a_grid_have_mean_0_and_variance_1():
     assert np.std(problem.instance.mean) == pytest.approx(1, abs=1e-5)
 
 
+def test_functions_and_noise_are_evaluated_in_double_precision():
+    """In single precision neighbours on the grid have equal values: they differ in late digits of a large number."""
+    shifted = functions.on_grid(
+        lambda x: 1e6 + jnp.sin(6 * x[0]), kernels.rbf(0.2), lambda x: 1e5 + x[0] - 1e5 + 0.1, dim=1, per_side=100
+    )
+    plain = functions.on_grid(lambda x: jnp.sin(6 * x[0]), kernels.rbf(0.2), 0.1, dim=1, per_side=100)
+    assert np.allclose(shifted.instance.mean, plain.instance.mean, rtol=0, atol=1e-6)
+    assert np.allclose(shifted.instance.rho, 0.1 + functions.grid(1, 100)[:, 0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [lambda x: 0.1 + 0 * x[0], lambda x: jnp.sin(x[0]) ** 2 + jnp.cos(x[0]) ** 2])
+def test_values_that_differ_by_rounding_alone_are_all_equal(function):
+    with pytest.raises(ValueError, match=r"^function: got values of wrong shape or all equal"):
+        functions.on_grid(function, kernels.rbf(0.2), 0.1, dim=1, per_side=100)
+
+
 @pytest.mark.parametrize("name", ["W-TS", "IDS-TS"])
 def test_policies_find_the_crash_s_rebound(name):
     """After 300 steps the regret of a step is below a tenth of that of a uniform choice."""

@@ -101,7 +101,16 @@ def test_an_instance_is_one_function_for_all_trials():
         ({"kind": "gp", "rho": 0.1, "function": "branin"}, "problem.function: unknown key"),
         ({"kind": "gp", "rho": 0.1, "probes": 0.1}, "problem.probes: unknown key"),
         ({"kind": "function", "rho": 0.1, "function": "brainin"}, "problem.function: got 'brainin'; it takes one of f"),
-        ({"kind": "function", "rho": 0.1, "function": "branin"}, "dim: got 1; branin takes 2"),
+        ({"kind": "function", "rho": 0.1, "function": "branin"}, "function: got 'branin'; dim: got 1; branin takes 2"),
+        (
+            {"kind": "rkhs", "rho": "branin", "points": [[1]], "values": [1]},
+            "rho: got 'branin'; dim: got 1; branin takes 2",
+        ),
+        ({"kind": "function", "rho": 0.1, "function": "1e29 * exp(640 * x1)"}, r"function: got 8.*e\+306 and 1e\+29;"),
+        (
+            {"kind": "gp", "rho": 0.1, "sigma": 1e30},
+            r"sigma: got 1e\+30; it takes a number > 0, within the range of fl",
+        ),
         (
             {"kind": "function", "rho": 0.1, "function": "1"},
             "function: got values of wrong shape or all equal",

@@ -58,6 +58,14 @@ def test_a_name_that_is_none_or_not_one_is_said(folder):
         results["UCB"]
 
 
+def test_names_and_labels_are_in_the_results(folder):
+    results = load(folder)
+    assert "UCB" in results
+    assert "made-delta=0.1/UCB" in results
+    assert results["made-delta=0.1/UCB"] in results
+    assert all(name not in results for name in ("UBC", "made/UCB", 3))
+
+
 def test_what_was_stopped_gives_what_is_there(tmp_path, rng):
     final = rng.exponential(10.0, 600)
     tables = [("UCB", {}, {}, final), ("TS", {}, {}, final), ("W-TS", {}, {}, final)]

@@ -1,5 +1,6 @@
 """Runs: resumed, added to and damaged, they end with the same files."""
 
+import gc
 import os
 import shutil
 import socket
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxids import cli, load, policies, problems, simulate, tiles
-from jaxids.experiment import read, run
+from jaxids.experiment import build, read, run
 from jaxids.report import page
 
 SMALL = """
@@ -152,16 +153,41 @@ def test_numbers_share_one_compilation(tmp_path, finished):
     assert tiles.compiled("cpu")._cache_size() == before  # those of the finished run serve
 
 
+def test_a_problem_is_built_once_and_not_many_are_kept(tmp_path, monkeypatch):
+    built, eigh = [], np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda gram: built.append(gram) or eigh(gram))
+    text = "policies = ['UCB', 'W-UCB']\nproblem = {{kind = 'gp', rho = 0.3, per_side = 7}}\ngrid.{}"
+    (tmp_path / "same.toml").write_text(text.format("delta = [0.01, 0.1]"))
+    (tmp_path / "other.toml").write_text(text.format(f"rho = {[0.3 + 0.01 * i for i in range(20)]}"))
+    same, other = (read.read(tmp_path / f"{name}.toml") for name in ("same", "other"))
+    run.run([read.read(tmp_path / "same.toml", {"trials": 1, "steps": 2})], tmp_path / "out")
+    run.jobs_of(same, tmp_path)
+    assert len(built) == 1
+    before = {id(value) for value in gc.get_objects() if isinstance(value, problems.Functions)}
+    jobs = run.jobs_of(other, tmp_path)
+    kept = [value for value in gc.get_objects() if isinstance(value, problems.Functions) and id(value) not in before]
+    assert (len(jobs), len(built)) == (40, 20)
+    assert len(kept) <= build.KEPT
+
+
 def test_impossible_values_end_before_any_work(tmp_path, capsys):
     (tmp_path / "bad.toml").write_text('policies = ["UCB"]\nproblem.rho = 2.0\nproblem.sigma = 1.0\n')
     (tmp_path / "theta.toml").write_text('policies = ["UCB"]\nproblem.theta = [1.0, 2.0]\n')
     (tmp_path / "lam.toml").write_text('policies = ["UCB"]\nestimator.lam = 1e-50\n')
     (tmp_path / "huge.toml").write_text('policies = ["UCB"]\nproblem.theta = [1e39, 0.0, 0.0]\n')
+    (tmp_path / "probe.toml").write_text('policies = ["UCB"]\nproblem = {probes = 0.1, probe_scale = 0.999999999999}\n')
+    (tmp_path / "tiny.toml").write_text('policies = ["UCB"]\nproblem.probes = 1e-30\n')
+    (tmp_path / "zero.toml").write_text(
+        'policies = ["UCB"]\nproblem = {kind = "linear", actions = [[1.0]], theta = [0.0], rho = 1.0, probes = 1.0}\n'
+    )
     for name, said in (
         ("lam", "estimator.lam: got 1e-50"),
         ("huge", "problem.theta: got inf"),
         ("bad", "problem.sigma: got 1.0; it takes a number ≥ rho = 2.0"),
         ("theta", "problem.theta: got"),
+        ("probe", "problem.probe_scale: got 0.999999999999; it takes a number in (0, 1)"),
+        ("tiny", "problem.probes: got 1e-30; it takes a number > 0"),
+        ("zero", "problem.probes: got one whose basis vectors cannot be scaled below its best action"),
     ):
         assert cli.main(["run", str(tmp_path / f"{name}.toml"), "--out", str(tmp_path / "out")]) == 2
         line = capsys.readouterr().err

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from naive import play
 
-from jaxids import draws, information, policies, problems, ratio, simulate, tiles
+from jaxids import continuous, draws, information, policies, problems, ratio, simulate, tiles
 from jaxids.simulator import recorded_steps
 
 STEPS, KEY = 200, jax.random.key(3)
@@ -231,6 +231,24 @@ def test_a_wrong_argument_is_named_before_anything_compiles(name, bad):
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         simulate(**(good | bad))
     assert compiled._cache_size() == before
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, jax.vmap, jax.grad])
+@pytest.mark.parametrize("simulator", [simulate, continuous.simulate])
+def test_a_traced_call_is_told_to_be_made_outside(wrap, simulator):
+    policy = policies.ucb()
+
+    def final(rho):
+        problem = problems.low_high(BALL, 0.1, rho)
+        return simulator(problem, policy, key=KEY, trials=1, steps=1).final.sum()
+
+    said = "got a traced value; simulate compiles by itself and takes a call outside jit, vmap and grad"
+    with pytest.raises(ValueError, match=rf"^problem: {said}"):
+        wrap(final)(jnp.ones(1) if wrap is jax.vmap else 1.0)
+    with pytest.raises(ValueError, match=rf"^key: {said}"):
+        jax.jit(lambda key: simulator(BALL, policy, key=key, trials=1, steps=1).final)(KEY)
+    with pytest.raises(ValueError, match=r"^simulate: got a call inside jit; it compiles by itself and takes a call"):
+        jax.jit(lambda: simulator(BALL, policy, key=KEY, trials=1, steps=1).final)()
 
 
 @pytest.mark.parametrize("record", [lambda step: jnp.float32(1), lambda step: step.instance.mean.T])

@@ -138,6 +138,32 @@ def test_a_number_serves_as_noise_and_a_key_as_a_stream(rng):
     assert np.all((np.stack([one, other]) >= 0) & (np.stack([one, other]) <= 1))
 
 
+def test_a_search_compiles_once_for_beliefs_of_one_shape(rng, caplog):
+    for beta in (1.0, 2.0):
+        caplog.clear()
+        with jax.log_compiles(True):
+            state = continuous.fit(BOX, kernels.rbf(0.1 + 0.1 * beta), rng.random((5, 2)), rng.normal(size=5), rho)
+            surface = continuous.of_history(state, beta, 0.1 * beta)
+            continuous.ucb(surface, BOX)
+            continuous.thompson(surface, domains.box([-beta, 0.0], [1.0, 1.0]), jax.random.key(int(beta)))
+        compiled = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Compiling")]
+        assert bool(compiled) == (beta == 1.0), compiled
+
+
+def test_a_surface_of_own_functions_serves():
+    noise, seen = jnp.full(2, 0.5), jnp.zeros((1, 2))
+    own = continuous.Surface(
+        lambda x: -jnp.sum((x - 0.3) ** 2),
+        lambda x: jnp.sum(noise),
+        lambda points: lambda x: points @ x,
+        seen,
+        jnp.sum,
+        0.0,
+        rho,
+    )
+    assert np.allclose(continuous.ucb(own, BOX), 0.3, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -6,6 +6,8 @@ A policy is the same object as on finitely many actions: what it does with a con
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import Partial
+from jaxtyping import Array
 
 from jaxids import draws, information, policies, ratio
 from jaxids.continuous import search
@@ -37,12 +39,15 @@ def _gain(gain: information.Information, domain: Domain, source: draws.Stream) -
     if gain in (information.f, information.ucb):
         return f if gain is information.f else about_ucb
     if gain is information.ts:
-        return lambda surface, _: about(surface, search.thompson(surface, domain, source)[None])
+        return Partial(_about_draw, domain, source)
     if not isinstance(gain, information.Averaged):
         raise ValueError(f"policy: got the gain {gain!r}; on a continuous set it takes those of jaxids.information")
-    sites = jnp.arange(1, gain.proposals + 1)
+    return Partial(_about_draws, domain, source, jnp.arange(1, gain.proposals + 1))
 
-    def averaged(surface: Surface, _: Point) -> Function:
-        return about(surface, jax.vmap(lambda i: search.thompson(surface, domain, draws.child(source, i)))(sites))
 
-    return averaged
+def _about_draw(domain: Domain, source: draws.Stream, surface: Surface, _: Point) -> Function:
+    return about(surface, search.thompson(surface, domain, source)[None])
+
+
+def _about_draws(domain: Domain, source: draws.Stream, sites: Array, surface: Surface, _: Point) -> Function:
+    return about(surface, jax.vmap(lambda i: search.thompson(surface, domain, draws.child(source, i)))(sites))

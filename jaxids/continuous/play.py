@@ -16,7 +16,7 @@ from jaxtyping import Array, Key
 from jaxids import beliefs, checks, confidence, draws, faults, moments, policies
 from jaxids.continuous.bandit import Problem
 from jaxids.continuous.choices import choose
-from jaxids.continuous.surface import Function, Point, Scalar, Surface, of_history, of_linear
+from jaxids.continuous.surface import Function, Point, Scalar, Surface, noise_function, of_history, of_linear
 from jaxids.simulator import Result
 from jaxids.tiles import trial_keys
 
@@ -30,6 +30,7 @@ def simulate(
 
     Trials of one key meet the same noise whatever the policy. `progress`, a function, is told how many are finished.
     """
+    checks.untraced("simulate", problem=problem, policy=policy, key=key)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
     if not isinstance(problem, Problem):
@@ -59,7 +60,7 @@ def simulate(
 def _run(problem: Problem, policy: policies.Policy, key: Array, trials: Array, *, steps: int) -> tuple[Array, ...]:
     """Of some trials [n, steps]: regret of every step, points [n, steps, p], rewards, upper bounds there."""
     _, of_noise, of_policy = trial_keys(key, trials)
-    rho: Function = problem.rho if policy.weighted else lambda x: problem.rho_bound
+    rho = problem.rho if policy.weighted else noise_function(problem.rho_bound)
     start, see, update = _belief(problem, policy, steps)
 
     def one(noise: Array, own: Array) -> tuple[Array, ...]:

@@ -1,5 +1,6 @@
-"""UCB, Thompson sampling, DIDS and IDS on a continuous action set, by gradient steps from many starts, inside jit.
+"""UCB, Thompson sampling, DIDS and IDS on a continuous action set, by gradient steps from many starts.
 
+A search compiles once for all surfaces of one shape, noise and information function, and works inside jit and vmap.
 Two actions suffice for IDS (Lemma 4), so it is a search over (x₁, x₂), the weight between them being known in closed
 form. It starts from the best pair among quasi-random points, the UCB point and the best single action, found exactly,
 and from others near them; what it returns is never worse than any of its starts. What varies over less than the
@@ -17,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from jaxids import checks, domains, draws, ratio
-from jaxids.continuous.surface import Function, Information, Point, Scalar, Surface, about_ucb
+from jaxids.continuous.surface import Function, Information, Point, Scalar, Surface, about_ucb, as_tree
 from jaxids.domains import Domain
 
 SPREAD = 1024  # quasi-random points
@@ -41,26 +42,58 @@ class Pair(NamedTuple):
 
 def ucb(surface: Surface, domain: Domain) -> Point:
     """The point of the largest upper confidence bound."""
-    return least(lambda x: -surface.upper(x), domain, candidates(surface, domain))[0]
+    return _ucb(_checked(surface, domain), domain)
 
 
 def thompson(
     surface: Surface, domain: Domain, source: draws.Stream | Key[Array, ""], scale: Scalar | float = 1.0
 ) -> Point:
     """The best point of one posterior draw, with a key or a stream."""
-    points = candidates(surface, domain)
     stream = source if isinstance(source, draws.Stream) else draws.Stream(draws.stream(source), jnp.uint32(0))
-    drawn = surface.sample(domain.spread(JOINT), stream, scale)
-    return least(lambda x: -drawn(x), domain, points)[0]
+    return _thompson(_checked(surface, domain), domain, stream, scale)
 
 
 def dids(surface: Surface, domain: Domain, information: Information = about_ucb) -> Pair:
     """The single action of the least ratio."""
-    return _single(domain, *_prepared(surface, domain, information))
+    return _dids(_checked(surface, domain), domain, as_tree(information))
 
 
 def ids(surface: Surface, domain: Domain, information: Information = about_ucb) -> Pair:
     """The mix of two actions of the least ratio."""
+    return _ids(_checked(surface, domain), domain, as_tree(information))
+
+
+def _checked(surface: Surface, domain: Domain) -> Surface:
+    """The surface as a compiled search takes it, or a ValueError if it is none on this domain."""
+    domains.check(domain)
+    if not isinstance(surface, Surface):
+        takes = "a Surface, as of continuous.of_history"
+        raise ValueError(f"surface: got {checks.shown(surface)}; it takes {takes}")
+    points = domain.spread(SPREAD)
+    if surface.seen.shape[1] != points.shape[1]:
+        raise ValueError(f"domain: got one of dimension {points.shape[1]}; the surface has {surface.seen.shape[1]}")
+    checks.noise_bounds("rho", jax.vmap(surface.rho)(points))
+    return surface._replace(**{name: as_tree(part) for name, part in surface._asdict().items() if callable(part)})
+
+
+@jax.jit
+def _ucb(surface: Surface, domain: Domain) -> Point:
+    return least(lambda x: -surface.upper(x), domain, _candidates(surface, domain))[0]
+
+
+@jax.jit
+def _thompson(surface: Surface, domain: Domain, stream: draws.Stream, scale: Scalar) -> Point:
+    drawn = surface.sample(domain.spread(JOINT), stream, scale)
+    return least(lambda x: -drawn(x), domain, _candidates(surface, domain))[0]
+
+
+@jax.jit
+def _dids(surface: Surface, domain: Domain, information: Information) -> Pair:
+    return _single(domain, *_prepared(surface, domain, information))
+
+
+@jax.jit
+def _ids(surface: Surface, domain: Domain, information: Information) -> Pair:
     points, gap, gain = _prepared(surface, domain, information)
     points = jnp.concatenate([_single(domain, points, gap, gain).first[None], points])
 
@@ -74,17 +107,9 @@ def ids(surface: Surface, domain: Domain, information: Information = about_ucb) 
     return Pair(pair[mixed.first], pair[mixed.second], mixed.weight, mixed.value)
 
 
-def candidates(surface: Surface, domain: Domain) -> Float[Array, "n p"]:
+def _candidates(surface: Surface, domain: Domain) -> Float[Array, "n p"]:
     """Points that fill the domain evenly, and those observed, where some kernels have their peaks."""
-    domains.check(domain)
-    if not isinstance(surface, Surface):
-        takes = "a Surface, as of continuous.of_history"
-        raise ValueError(f"surface: got {checks.shown(surface)}; it takes {takes}")
-    points = domain.spread(SPREAD)
-    if surface.seen.shape[1] != points.shape[1]:
-        raise ValueError(f"domain: got one of dimension {points.shape[1]}; the surface has {surface.seen.shape[1]}")
-    checks.noise_bounds("rho", jax.vmap(surface.rho)(points))
-    return jnp.concatenate([points, jax.vmap(domain.project)(surface.seen)])
+    return jnp.concatenate([domain.spread(SPREAD), jax.vmap(domain.project)(surface.seen)])
 
 
 def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2"]:
@@ -98,9 +123,9 @@ def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2
 
 def _prepared(surface: Surface, domain: Domain, information: Information) -> tuple[Array, Function, Function]:
     """Points to start from with the UCB point first, and the gap and gain as functions."""
-    best = ucb(surface, domain)
+    best = _ucb(surface, domain)
     top, gain = surface.upper(best), information(surface, best)
-    points = jnp.concatenate([best[None], candidates(surface, domain)])
+    points = jnp.concatenate([best[None], _candidates(surface, domain)])
     floor = jnp.sqrt(jnp.finfo(best.dtype).tiny)
     return (
         points,

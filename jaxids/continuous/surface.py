@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
+from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from jaxids import beliefs, checks, domains, draws, kernels
@@ -18,7 +19,10 @@ Function = Callable[[Point], Scalar]
 
 
 class Surface(NamedTuple):
-    """Posterior moments, β_t and the noise bound, at any point."""
+    """Posterior moments, β_t and the noise bound, at any point.
+
+    Its functions are Partials of what they were made of, so that all surfaces of one shape share compiled searches.
+    """
 
     mean: Function
     var: Function
@@ -80,42 +84,61 @@ def about(surface: Surface, targets: Float[Array, "n p"]) -> Function:
 def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function | float) -> Surface:
     """The surface of a linear belief of one trial: x·θ̂ and xᵀV⁻¹y."""
     root, theta = state.root.value, state.theta.value
+    var, cov_with = Partial(_linear_var, root), Partial(_linear_cov_with, root)
+    noise = as_tree(noise_function(rho))
+    return Surface(Partial(jnp.dot, theta), var, cov_with, state.actions.T, var, _checked(beta), noise)
 
-    def cov_with(points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
-        known = points @ root
-        return lambda x: known @ (x @ root)
 
-    def var(x: Point) -> Scalar:
-        return jnp.sum((x @ root) ** 2)
+def _linear_var(root: Float[Array, "p p"], x: Point) -> Scalar:
+    return jnp.sum((x @ root) ** 2)
 
-    return Surface(lambda x: x @ theta, var, cov_with, state.actions.T, var, _checked(beta), noise_function(rho))
+
+def _linear_cov_with(root: Float[Array, "p p"], points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
+    known = points @ root
+    return lambda x: known @ (x @ root)
+
+
+class _Whitened(NamedTuple):
+    """A kernel belief with L⁻¹ computed once: each point then takes products only, no substitution."""
+
+    state: beliefs.history.State
+    inverse: Float[Array, "N N"]
+
+    def __call__(self, x: Point) -> Float[Array, "N"]:
+        """L⁻¹k_t(x)."""
+        points = self.state.points
+        seen = jnp.arange(len(points)) < self.state.filled
+        return self.inverse @ jnp.where(seen, _kernel_with(self.state, points, x), 0)
 
 
 def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function | float) -> Surface:
-    """The surface of a kernel belief, with L⁻¹ computed once: each point then takes products only, no substitution."""
-    seen = jnp.arange(len(state.points)) < state.filled
+    """The surface of a kernel belief."""
     inverse = solve_triangular(state.factor, jnp.eye(len(state.points), dtype=state.factor.dtype), lower=True)
+    mean, var, cov_with = (Partial(moment, _Whitened(state, inverse)) for moment in (_mean, _var, _cov_with))
+    noise = as_tree(noise_function(rho))
+    return Surface(mean, var, cov_with, state.points, Partial(_prior, state), _checked(beta), noise)
 
-    def kernel_with(points: Float[Array, "n p"], x: Point) -> Float[Array, "n"]:
-        return jax.vmap(lambda other: state.kernel(other, x))(points)
 
-    def whitened(x: Point) -> Float[Array, "N"]:
-        return inverse @ jnp.where(seen, kernel_with(state.points, x), 0)
+def _kernel_with(state: beliefs.history.State, points: Float[Array, "n p"], x: Point) -> Float[Array, "n"]:
+    return jax.vmap(lambda other: state.kernel(other, x))(points)
 
-    def var(x: Point) -> Scalar:
-        return jnp.maximum(state.kernel(x, x) - jnp.sum(whitened(x) ** 2), 0) / state.lam
 
-    def cov_with(points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
-        known = jax.vmap(whitened)(points)
-        return lambda x: (kernel_with(points, x) - known @ whitened(x)) / state.lam
+def _mean(whitened: _Whitened, x: Point) -> Scalar:
+    return whitened(x) @ whitened.state.innovations
 
-    def mean(x: Point) -> Scalar:
-        return whitened(x) @ state.innovations
 
-    def prior(x: Point) -> Scalar:
-        return state.kernel(x, x) / state.lam
+def _var(whitened: _Whitened, x: Point) -> Scalar:
+    state = whitened.state
+    return jnp.maximum(state.kernel(x, x) - jnp.sum(whitened(x) ** 2), 0) / state.lam
 
-    return Surface(mean, var, cov_with, state.points, prior, _checked(beta), noise_function(rho))
+
+def _cov_with(whitened: _Whitened, points: Float[Array, "n p"]) -> Callable[[Point], Float[Array, "n"]]:
+    state, known = whitened.state, jax.vmap(whitened)(points)
+    return lambda x: (_kernel_with(state, points, x) - known @ whitened(x)) / state.lam
+
+
+def _prior(state: beliefs.history.State, x: Point) -> Scalar:
+    return state.kernel(x, x) / state.lam
 
 
 def _checked(beta: Scalar | float) -> Scalar | float:
@@ -128,7 +151,16 @@ def noise_function(rho: Any) -> Function:
     if callable(rho):
         return cast(Function, rho)
     checks.noise_bounds("rho", rho, scalar=True)
-    return lambda x: jnp.asarray(rho, x.dtype)
+    return Partial(_constant, rho)
+
+
+def _constant(value: Scalar | float, x: Point) -> Scalar:
+    return jnp.asarray(value, x.dtype)
+
+
+def as_tree(function: Callable[..., Any]) -> Partial:
+    """A function that can be passed to a compiled one: a Partial, whose arguments are leaves, or known by identity."""
+    return function if isinstance(function, Partial) else Partial(function)
 
 
 def check_kernel(kernel: Any, domain: Domain) -> Any:
@@ -156,4 +188,9 @@ def fit(
         raise ValueError(f"capacity: got {room}; it takes at least the {len(points)} points")
     state = beliefs.history.init(check_kernel(kernel, domain), points.shape[1], room, lam)
     seen = [jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, rho**2)]
-    return jax.lax.scan(lambda s, one: (beliefs.history.update(s, *one), None), state, tuple(seen))[0]
+    return _after(state, tuple(seen))
+
+
+@jax.jit
+def _after(state: beliefs.history.State, seen: tuple[Array, ...]) -> beliefs.history.State:
+    return jax.lax.scan(lambda s, one: (beliefs.history.update(s, *one), None), state, seen)[0]

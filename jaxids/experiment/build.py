@@ -1,6 +1,10 @@
 """A cell's setting, made of names and numbers, as the problem and the policy it stands for."""
 
 import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -14,13 +18,38 @@ from jaxids.experiment.keys import Table
 from jaxids.problems import Fixed, Instance, Problem
 from jaxids.tiles import tile_width, trial_keys
 
+KEPT = 8  # problems: one of 4096 points takes 64 MB
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
 
 
 def problem_of(table: Table) -> Problem:
-    """The problem of a setting; impossible values are ValueErrors that name the key."""
+    """The problem of a setting; impossible values are ValueErrors that name the key.
+
+    The latest few are kept: curves of an experiment share problems, and some take long to build and much memory.
+    """
+    return _built(json.dumps(table, sort_keys=True), jnp.result_type(float).name)
+
+
+@lru_cache(KEPT)
+def _built(text: str, precision: str) -> Problem:
+    table = json.loads(text)
+    base: Any = _base(table, NOISE[table["noise"]])
+    if "sigma" in table:
+        if not isinstance(table["rho"], float):
+            raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
+        if table["sigma"] < table["rho"]:
+            raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
+        with _called(low="rho", high="sigma"):
+            base = problems.low_high(base, low=table["rho"], high=table["sigma"])
+    if "probes" in table:
+        with _called(rho="probes", scale="probe_scale", base="probes"):
+            base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
+    return base
+
+
+def _base(table: Table, noise: problems.Noise) -> Problem:
+    """The problem before actions are added to it."""
     base: Any
-    noise = NOISE[table["noise"]]
     if "kernel" in table:
         base = kernel_problems.problem_of(table, noise)
     elif table["kind"] == "linear":
@@ -28,21 +57,21 @@ def problem_of(table: Table) -> Problem:
         base = problems.linear(table["actions"], table["theta"], table["rho"], rho_bound=bound, noise=noise)
     else:
         size = {"num_actions": table["actions"], "dim": table["dim"]}
-        base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
+        with _called(num_actions="actions"):
+            base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
     if table.get("instance", "fresh") != "fresh":
-        base = Fixed(_drawn(base, jax.random.key(table["instance"])), noise, base.belief)
-    if "sigma" in table:
-        if not isinstance(table["rho"], float):
-            raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
-        if table["sigma"] < table["rho"]:
-            raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
-        base = problems.low_high(base, low=table["rho"], high=table["sigma"])
-    if "probes" in table:
-        try:
-            base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
-        except ValueError as error:
-            raise ValueError(str(error).replace("rho:", "probes:", 1)) from None
+        return Fixed(_drawn(base, jax.random.key(table["instance"])), noise, base.belief)
     return base
+
+
+@contextmanager
+def _called(**keys: str) -> Iterator[None]:
+    """Where the arguments of a function have other names than the keys of a file, errors have the keys'."""
+    try:
+        yield
+    except ValueError as error:
+        name, _, rest = str(error).partition(":")
+        raise ValueError(f"{keys.get(name, name)}:{rest}") from None
 
 
 @jax.jit

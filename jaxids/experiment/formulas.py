@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-LONGEST = 200  # characters, so that nothing is nested too deeply
+MOST = 200  # names, numbers and operations, so that nothing is nested too deeply; spaces and brackets do not count
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
 FUNCTIONS = ("forrester", "branin", "ackley", "hartmann3", "motorcycle", "motorcycle_noise")
 MATHS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs")
@@ -86,7 +86,7 @@ def _value(node: Any, vocabulary: Mapping[str, Any]) -> Any:
 
 def _nodes(text: Any) -> list[ast.AST]:
     """All parts of a formula; none if it is not one."""
-    if not isinstance(text, str) or len(text) > LONGEST:
+    if not isinstance(text, str):
         return []
     try:
         nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
@@ -94,7 +94,8 @@ def _nodes(text: Any) -> list[ast.AST]:
         return []
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     plain = all(isinstance(call.func, ast.Name) and not call.keywords for call in calls)
-    return nodes if plain else []
+    parts = sum(isinstance(node, (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)) for node in nodes)
+    return nodes if plain and parts <= MOST else []
 
 
 def _is_number(node: ast.AST) -> bool:

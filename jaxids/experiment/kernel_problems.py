@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -64,6 +65,10 @@ def _kernel(text: str, dim: int) -> Any:
 
 def _function(name: str, text: str, dim: int) -> Callable[[Any], Any]:
     if text in formulas.FUNCTIONS:
+        try:
+            jax.eval_shape(getattr(functions, text), jax.ShapeDtypeStruct((dim,), jnp.result_type(float)))
+        except ValueError as error:
+            raise ValueError(f"{name}: got {text!r}; {error}") from None
         return getattr(functions, text)
     if formulas.dim(text) > dim:
         raise ValueError(f"{name}: got {text!r}; with dim = {dim} it takes no coordinate beyond x{dim}")

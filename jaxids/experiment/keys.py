@@ -38,11 +38,12 @@ def is_number(value: Any) -> bool:
 
 def is_names(value: Any) -> bool:
     """A list of texts, none twice."""
-    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value) and not _twice(value)
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value) and not twice(value)
 
 
-def _twice(values: Sequence[Any]) -> bool:
-    return any(value in values[:i] for i, value in enumerate(values))
+def twice(values: Sequence[Any]) -> bool:
+    """Whether a value, or a list of values, is there more than once."""
+    return len({tuple(value) if isinstance(value, list) else value for value in values}) < len(values)
 
 
 def is_numbers(value: Any, length: int | None = None) -> bool:

@@ -33,6 +33,10 @@ class Results:
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r}: {', '.join(curve.name for curve in self.curves)})"
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a curve has this label or full name, or is this curve."""
+        return any(name is curve or name in (curve.name, curve.label) for curve in self.curves)
+
     def __getitem__(self, name: str) -> Curve:
         """The curve of a label, as 'IDS-UCB', or of a full name, as 'fig1b/IDS-UCB'."""
         found = [curve for curve in self.curves if name in (curve.name, curve.label)]

@@ -16,16 +16,14 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import Cell, Experiment
 from jaxids.experiment.sound import RECORD
-from jaxids.problems import Problem
 
 
 @dataclass(frozen=True)
 class Job:
-    """A cell ready to run: its problem, policy and folder, and how many tiles of what width it takes."""
+    """A cell ready to run: its policy and folder, and how many tiles of what width it takes."""
 
     name: str
     cell: Cell
-    problem: Problem
     policy: policies.Policy
     folder: Path
     setting: Table
@@ -74,16 +72,15 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
     for cell in experiment.cells:
         section = "problem"
         try:
-            problem = build.problem_of(cell.setting["problem"])
+            width = build.width_of(build.problem_of(cell.setting["problem"]))
             section = "estimator"
             policy = build.policy_of(cell.setting)
         except ValueError as error:
             raise ValueError(f"{experiment.path}: {section}.{error}") from None
-        width = build.width_of(problem)
         setting = build.full_setting(cell.setting, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
         name = f"{stem(experiment.name, cell.panel)} {cell.label}"
-        jobs.append(Job(name, cell, problem, policy, folder, setting, experiment.table["trials"], width))
+        jobs.append(Job(name, cell, policy, folder, setting, experiment.table["trials"], width))
     return jobs
 
 
@@ -129,7 +126,8 @@ def _run_job(job: Job, count: int, progress: Progress) -> None:
     key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
     total = hooks.pulls if job.setting["pulls"] else None
     record = hooks.simple_regret if job.setting["simple"] else None
-    run = partial(workers.run, job.problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
+    problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory
+    run = partial(workers.run, problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
     for tile in _named(job.name, run(record=record, total=total, indices=_missing(job, progress))):
         if not np.all(np.isfinite(tile.regret)):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")

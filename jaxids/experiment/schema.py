@@ -107,17 +107,18 @@ _ANY_PROBLEM = {
 }
 _LINEAR = {**_ANY_PROBLEM, "probes": _positive(None), "probe_scale": _open_unit(0.5)}
 _VECTOR = "a list of numbers"
+_MOST = f"at most {formulas.MOST} names, numbers and operations"
 _SIGNS = "x1, x2, …, numbers, + - * / ** and " + ", ".join(formulas.MATHS)
 _FRESH = Key(f"'fresh', or the seed of one instance: {_SEED}", lambda v: v == "fresh" or _seed(v), "fresh", True)
 _KERNEL = Key(
-    f"a kernel of {', '.join(formulas.KERNELS)}, numbers, + and *, as 'rbf(0.2) + 0.5 * linear()'",
+    f"a kernel of {', '.join(formulas.KERNELS)}, numbers, + and *, as 'rbf(0.2) + 0.5 * linear()', {_MOST}",
     formulas.is_kernel,
     "rbf(0.2)",
     True,
     formulas.written,
 )
 _NOISE_ALONG = Key(
-    f"a number > 0, or a formula of a point's coordinates in {_SIGNS}, as '0.1 + 0.9 * x1'",
+    f"a number > 0, or a formula of a point's coordinates in {_SIGNS}, as '0.1 + 0.9 * x1', {_MOST}",
     lambda v: (is_number(v) and v > 0) or formulas.is_function(v),
     REQUIRED,
     True,
@@ -144,7 +145,7 @@ PROBLEMS = {
     "function": {
         **_ON_GRID,
         "function": Key(
-            f"one of {', '.join(formulas.FUNCTIONS)}, or a formula in {_SIGNS}",
+            f"one of {', '.join(formulas.FUNCTIONS)}, or a formula in {_SIGNS}, {_MOST}",
             formulas.is_function,
             kept=formulas.written,
         ),

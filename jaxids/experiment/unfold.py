@@ -31,18 +31,18 @@ class Cell:
 
 def cells(table: Table) -> Iterator[Cell]:
     """The cells of a checked table."""
-    labels: list[tuple[Table, str]] = []
     top = swept(table["grid"], table["problem"], "grid.")
     grids = [_own_grid(table, curves, top) for curves in table["curves"]]
     for panel in _points(top):
+        labels = set[str]()
         for curves, own in zip(table["curves"], grids, strict=True):
             for numbers in _points(own):
                 for policy in curves["policies"]:
                     setting = _setting(table, curves, panel | numbers, policy)
                     label = _label(curves["label"], policy, _named(numbers), setting)
-                    if (_named(panel), label) in labels:
+                    if label in labels:
                         raise ValueError(f"curves.label: two curves are called {label!r}; give one another label")
-                    labels.append((_named(panel), label))
+                    labels.add(label)
                     yield Cell(label, _named(panel), _named(numbers), setting)
 
 
@@ -57,10 +57,14 @@ def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> di
     return own
 
 
+def _keys_of(problem: Mapping[str, Any]) -> Mapping[str, Key]:
+    """The keys of a problem of this kind."""
+    return schema.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", schema.KIND.default), schema.KIND)]
+
+
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:
     """All keys of an experiment with such a problem, by where they are."""
-    kind = keys.value_of("problem.kind", problem.get("kind", schema.KIND.default), schema.KIND)
-    sections = {"": schema.TOP, "estimator": schema.ESTIMATOR, "problem": schema.PROBLEMS[kind]}
+    sections = {"": schema.TOP, "estimator": schema.ESTIMATOR, "problem": _keys_of(problem)}
     return {(section, name): key for section, known in sections.items() for name, key in known.items()}
 
 
@@ -87,7 +91,7 @@ def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> d
         if not isinstance(values, list) or not values:
             raise ValueError(f"{within}{name}: got {values!r}; it takes a list of one value or more")
         found[where] = [keys.value_of(f"{within}{name}", value, key) for value in values]
-        if any(value in found[where][:i] for i, value in enumerate(found[where])):
+        if keys.twice(found[where]):
             raise ValueError(f"{within}{name}: got {values!r}; it takes no value twice")
     return found
 
@@ -107,8 +111,7 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
     sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "simple")}
     for (section, key), value in point.items():
         sections[section][key] = value
-    known = {key: known for (section, key), known in places(sections["problem"]).items() if section == "problem"}
-    problem = keys.checked(sections["problem"], known, "problem.")
+    problem = keys.checked(sections["problem"], _keys_of(sections["problem"]), "problem.")
     return {
         **sections[""],
         "policy": policy,

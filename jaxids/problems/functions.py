@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -15,8 +14,9 @@ from jaxtyping import Array, Float
 from jaxids import checks
 from jaxids.problems.linear import Fixed
 from jaxids.problems.noise import Noise, gaussian
-from jaxids.problems.rkhs import MOST, rkhs
+from jaxids.problems.rkhs import MOST, at_points, rkhs
 
+ROUNDING = 100 * np.finfo(float).eps  # values that differ by less than this share of the largest are taken for equal
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
 
 
@@ -85,10 +85,14 @@ def on_grid(
     checks.count("per_side", per_side)
     points = grid(dim, per_side)
     takes = "a function of a point that gives a number"
-    values = checks.number("function", jax.vmap(function)(jnp.asarray(points)), takes)
-    if values.shape != (len(points),) or np.std(values) == 0:
+    values = checks.number("function", at_points(function, points), takes)
+    if values.shape != (len(points),) or np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
         raise ValueError(f"function: got values of wrong shape or all equal; it takes {takes}")
-    values = (values - values.mean()) / values.std()
+    with np.errstate(over="ignore"):
+        mean, deviation = values.mean(), values.std()
+    if not np.isfinite(deviation):
+        raise ValueError(f"function: got {values.max():g} and {values.min():g}; it takes {takes}, not too large")
+    values = (values - mean) / deviation
     return rkhs(points, values, rho, kernel, rho_bound=rho_bound, noise=noise)
 
 

@@ -1,0 +1,88 @@
+"""What the READMEs show runs as it is written: Python, experiments and commands, with fewer trials and steps."""
+
+import re
+import shlex
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jaxids
+from jaxids import cli, continuous
+from jaxids.experiment import read
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "experiments/README.md")}
+KINDS = {"python", "toml", "sh"}
+
+
+def snippets(document, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", DOCUMENTS[document], re.MULTILINE | re.DOTALL)
+
+
+def commands(document):
+    """Commands in the text and in blocks, as a user would type them."""
+    inline = re.findall(r"`(jaxids \w[^`]*)`", DOCUMENTS[document])
+    blocks = [part for block in snippets(document, "sh") for part in block.replace(".venv/bin/", "").split("&&")]
+    return inline + [part.strip() for part in blocks if part.strip().startswith("jaxids ")]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folder of results of the experiments shown."""
+    folder = tmp_path_factory.mktemp("readme")
+    shown = [text for document in DOCUMENTS for text in snippets(document, "toml")]
+    for number, text in enumerate(shown):
+        (folder / f"shown{number}.toml").write_text(text, encoding="utf-8")
+    assert cli.main(["run", str(folder), "--out", str(folder / "out"), "--trials", "2", "--steps", "3"]) == 0
+    return folder / "out"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_snippet_is_of_a_kind_that_is_run(document):
+    assert set(re.findall(r"^```(\w+)$", DOCUMENTS[document], re.MULTILINE)) <= KINDS
+    assert DOCUMENTS[document].count("```") == 2 * sum(len(snippets(document, kind)) for kind in KINDS)
+
+
+def test_python_runs_in_order_and_a_search_compiles_once(monkeypatch, capsys, caplog):
+    for module in (jaxids, continuous):
+        small = partial(_smaller, module.simulate)
+        monkeypatch.setattr(module, "simulate", small, raising=False)
+    shown = {}
+    for text in snippets("README.md", "python"):
+        exec(compile(text, "README.md", "exec"), shown)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert np.all(np.isfinite(shown["result"].mean))
+    assert 0 <= shown["pair"].weight <= 1
+    assert shown["pair"].value > 0
+    search = next(text for text in snippets("README.md", "python") if "continuous.ids" in text)
+    with jax.log_compiles(True):
+        exec(search[search.index("belief =") :], shown | {"rewards": shown["rewards"] + 1})
+    assert not [record for record in caplog.records if record.getMessage().startswith("Compiling")]
+
+
+def _smaller(simulate, *args, trials, steps, **more):
+    assert trials > 2
+    assert steps > 3
+    return simulate(*args, trials=2, steps=3, **more)
+
+
+def test_experiments_run(results):
+    loaded = jaxids.load(results)
+    assert len(loaded) == 9
+    assert {curve.panel["delta"] for curve in loaded} == {0.001, 0.01, 0.1}
+
+
+@pytest.mark.parametrize("command", [c for document in DOCUMENTS for c in commands(document)])
+def test_commands_are_understood(command, monkeypatch, results, capsys):
+    """Those on results run; those that would run long are read, with the experiments they name."""
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(re.sub(r"[\[\]…]", " ", command).replace("DIR", str(results)))[1:]
+    words = ["experiments" if word == "FILE_OR_FOLDER" else "3" if word == "N" else word for word in words]
+    if words[0] in ("plot", "report", "export"):
+        assert cli.main(words) == 0
+    else:
+        arguments = cli._parser().parse_args(words)
+        assert all(read.read(path).cells for path in read.files(getattr(arguments, "paths", [])))
