@@ -7,7 +7,6 @@ import shutil
 import sys
 
 import numpy as np
-import pandas
 import pytest
 from curves import STEPS, stored
 
@@ -193,10 +192,11 @@ def test_csv_comes_back_to_the_bit(folder, finals, capsys, tmp_path):
     printed = capsys.readouterr().out
     assert cli.main(["export", str(folder), "--csv", str(tmp_path / "x.csv"), *options]) == 0
     assert (tmp_path / "x.csv").read_text() == printed
-    pandas.testing.assert_frame_equal(
-        pandas.read_csv(io.StringIO(printed)), load(folder).frame(finals), check_exact=True
-    )
-    assert len(list(csv.reader(io.StringIO(printed)))) == 1 + 4 * (600 if finals else len(STEPS))
+    rows, frame = list(csv.DictReader(io.StringIO(printed))), load(folder).frame(finals)
+    assert len(rows) == 4 * (600 if finals else len(STEPS))
+    assert list(rows[0]) == list(frame.columns)
+    for name, column in frame.items():  # pandas' own reader of numbers rounds, unless it is of version 3
+        assert [type(value)(row[name]) for row, value in zip(rows, column, strict=True)] == column.tolist()
 
 
 def test_experiments_of_different_grids_share_a_table(folder, rng):

@@ -29,7 +29,7 @@ def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vect
 
     optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps), eps=1e-12)
 
-    def step(_: Int[Array, ""], carry: tuple[Vector, optax.OptState]) -> tuple[Vector, optax.OptState]:
+    def step(_: Int[Array, ""], carry: tuple[Vector, Any]) -> tuple[Vector, Any]:
         logits, state = carry
         updates, state = optimizer.update(jax.grad(log_psi)(logits), state)
         return jnp.asarray(optax.apply_updates(logits, updates)), state
