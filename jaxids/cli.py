@@ -82,8 +82,6 @@ class Unfailing(io.FileIO):
 
 def _open_streams() -> None:
     """Standard output and error that are there, and write codes for letters that their encoding does not have."""
-    while os.open(os.devnull, os.O_RDWR) <= 2:  # the shell may have closed some, and no other file may take their place
-        continue
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     else:

@@ -5,7 +5,6 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 
 import argparse
 import io
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -108,14 +107,8 @@ def _add_export(commands: Any) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     from jaxids.experiment.load import load
 
-    results = load(arguments.folder)
-    if arguments.csv == outputs.STDOUT:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # the same bytes as in a file
-        results.write_csv(sys.stdout, arguments.finals)
-        return
     text = io.StringIO()
-    results.write_csv(text, arguments.finals)
+    load(arguments.folder).write_csv(text, arguments.finals)
     outputs.write(arguments.csv, text.getvalue())
 
 

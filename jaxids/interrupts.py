@@ -23,6 +23,9 @@ _turn = _thread.allocate_lock()  # of whoever ends the process
 
 def catch() -> None:
     """From now on Ctrl-C ends the process, unless it was started so as to ignore it."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # the shell may have closed some of the first three,
+        continue  # and no other file, such as the pipe below, may take their place
+    os.close(descriptor)
     if _signal.getsignal(_signal.SIGINT) is not _signal.default_int_handler:
         return
     _signal.signal(_signal.SIGINT, _interrupted)
@@ -66,7 +69,8 @@ def _interrupted(*_: object) -> None:
 
 def _watch(reader: int) -> None:
     """The answer of another thread, when the main thread gives none."""
-    os.read(reader, 1)
+    while os.read(reader, 1) != bytes([_signal.SIGINT]):  # other signals are none of ours
+        continue
     time.sleep(GRACE)
     if _turn.acquire(blocking=False):
         _say_and_exit()

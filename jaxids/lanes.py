@@ -44,10 +44,7 @@ def _first(beats: Callable[[Array, Array], Array], worst: float, values: Float[A
     rows = values.shape[0]
     if rows <= UNROLL:
         return _chain(beats, values)
-    groups = -(-rows // UNROLL)
-    padding = [(0, groups * UNROLL - rows, 0)] + [(0, 0, 0)] * (values.ndim - 1)
-    padded = lax.pad(values, jnp.asarray(worst, values.dtype), padding)
-    within = _chain(beats, jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0))
+    within = _chain(beats, _groups(values, worst))
     group, value = _first(beats, worst, within.value)
     return Best(group * UNROLL + pick(within.arg, group), value)
 
@@ -62,11 +59,24 @@ def _chain(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]
 
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
-    """Whether no entry along the leading axis is NaN or infinite: their sum tells, added up in loops as in `dot`."""
-    total = functools.reduce(operator.add, values[:UNROLL])
-    for start in range(UNROLL, values.shape[0], UNROLL):
-        total = functools.reduce(operator.add, values[start : start + UNROLL], shared(total))
-    return jnp.isfinite(total)
+    """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
+    return _sum(values * 0) == 0
+
+
+def _sum(values: Float[Array, "K ..."]) -> Float[Array, "..."]:
+    """One chain of additions, or one in every group of rows and then one over the groups."""
+    rows = values.shape[0]
+    if rows <= UNROLL:
+        return functools.reduce(operator.add, values)
+    return _sum(functools.reduce(operator.add, _groups(values, 0.0)))
+
+
+def _groups(values: Float[Array, "K ..."], filler: float) -> Float[Array, "u g ..."]:
+    """Rows in groups of `UNROLL`, the place in a group first; the last group is filled up."""
+    groups = -(-values.shape[0] // UNROLL)
+    padding = [(0, groups * UNROLL - values.shape[0], 0)] + [(0, 0, 0)] * (values.ndim - 1)
+    padded = lax.pad(values, jnp.asarray(filler, values.dtype), padding)
+    return jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0)
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

@@ -1,5 +1,6 @@
 """Files that people name for output: a regular file is replaced as a whole, into anything else the text is written."""
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -13,8 +14,7 @@ def named(text: str) -> str:
         return text
     path = Path(text).absolute()
     real = Path(os.path.realpath(path))  # a link stays; what it leads to is written
-    special = path.exists() and not path.is_file()
-    if real.is_symlink() or path.is_dir() or not os.access(path if special else real.parent, os.W_OK):
+    if real.is_symlink() or path.is_dir() or not os.access(path if _is_special(path) else real.parent, os.W_OK):
         raise ValueError(f"got {text!r}; it takes a file in a folder that exists and can be written to, or -")
     return str(path)
 
@@ -23,14 +23,21 @@ def write(name: str, text: str) -> None:
     """Write a text to what was named."""
     path = Path(name)
     if name == STDOUT or _is_stdout(path):
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # the same bytes as in a file
         sys.stdout.write(text)
-    elif path.exists() and not path.is_file():  # a device, a pipe
-        with path.open("w", encoding="utf-8") as file:
+    elif _is_special(path):
+        with path.open("a", encoding="utf-8") as file:
             file.write(text)
     else:
         from jaxids.experiment import store  # imports NumPy, which a slip on the command line should not wait for
 
         store.write(Path(os.path.realpath(path)), text.encode())
+
+
+def _is_special(path: Path) -> bool:
+    """A device, a pipe, or a way to a file that is open already, as /dev/stderr: it is written to, never replaced."""
+    return path.exists() and (not path.is_file() or path.parts[1:2] in (("dev",), ("proc",)))
 
 
 def _is_stdout(path: Path) -> bool:

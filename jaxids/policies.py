@@ -56,6 +56,21 @@ def check(policy: Policy) -> Policy:
     return policy
 
 
+def check_choice(choice: Any, band: Band) -> Choice:
+    """What a rule returned, or a ValueError if it is not an action for every trial.
+
+    A rule that does not say what it decided by is held to the upper bounds: they must be finite.
+    """
+    if not isinstance(choice, Choice):
+        raise ValueError(f"policy: got a rule that returns {checks.shown(choice)}; it takes one that returns a Choice")
+    shape, kind = getattr(choice.action, "shape", None), getattr(choice.action, "dtype", type(choice.action).__name__)
+    if shape != band.rho.shape[1:] or not jnp.issubdtype(kind, jnp.integer):
+        takes = f"whole numbers of shape {list(band.rho.shape[1:])}, one for each trial"
+        raise ValueError(f"policy: got an action that is {kind} of shape {list(shape or ())}; it takes {takes}")
+    decided = choice.score is not None or choice.gap is not None
+    return choice if decided else choice._replace(score=band.upper)
+
+
 def optimistic(band: Band, source: draws.Stream) -> Choice:
     """Play the largest upper confidence bound."""
     return Choice(band.ucb, score=band.upper)

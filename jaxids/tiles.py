@@ -57,7 +57,7 @@ def play(
 ) -> tuple[Any, policies.Choice, Float[Array, "..."]]:
     """One step of every lane: choose, observe, update. Returns the new belief, the choice and its reward."""
     band = band_of(problem, policy, instance, state)
-    choice = policy.rule(band, own)
+    choice = policies.check_choice(policy.rule(band, own), band)
     action = choice.action
     reward = lanes.pick(instance.mean, action) + lanes.pick(instance.rho, action) * problem.noise(noise)
     after = problem.belief.update(state, action, reward, lanes.pick(band.rho, action) ** 2)
@@ -125,7 +125,7 @@ def _sum_of(zeros: Array) -> Array | lanes.Sum:
     if jnp.issubdtype(zeros.dtype, jnp.floating):
         return lanes.sum_from(zeros.astype(jnp.promote_types(zeros.dtype, jnp.float32)))
     if zeros.dtype not in map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")):
-        raise ValueError(f"total: got {zeros.dtype}; it takes truth values, whole numbers with a sign, or floats")
+        raise ValueError(f"total: got {zeros.dtype}; it takes truth values, whole numbers that fit int32, or floats")
     return zeros.astype(jnp.promote_types(zeros.dtype, jnp.int32))
 
 

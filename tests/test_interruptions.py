@@ -162,3 +162,13 @@ def test_a_full_disk_ends_with_one_line_and_nothing_half_written(tmp_path):
     assert "Traceback" not in said
     kept = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert kept == {"experiment.json", "experiment.json.sha256", "cell.json"}
+
+
+def test_other_signals_are_no_interrupts():
+    code = (
+        "import signal, time; from jaxids import interrupts; interrupts.catch(); "
+        "signal.signal(signal.SIGUSR1, lambda *_: None); signal.raise_signal(signal.SIGUSR1); "
+        "time.sleep(3 * interrupts.GRACE)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -89,3 +89,17 @@ def test_a_compensated_sum_keeps_terms_below_the_spacing_of_its_value():
         total = add(total, jnp.asarray([1.0, -0.25, 0.5], jnp.float32))
     exactly = np.asarray(total.value, np.float64) + np.asarray(total.low, np.float64)
     np.testing.assert_array_equal(exactly, 2.0**24 + np.array([10.0, -2.5, 5.0]))
+
+
+@pytest.mark.parametrize("rows", [1, 5, 32, 33, 1000, 4096])
+def test_one_entry_that_is_not_finite_is_found_wherever_it_is(rows, rng):
+    values = jnp.asarray(1e38 * rng.uniform(-3, 3, (rows, 3)), jnp.float32)  # whose sum would overflow
+    assert np.all(lanes.all_finite(values))
+    for bad in (np.nan, np.inf, -np.inf):
+        found = lanes.all_finite(values.at[rng.integers(rows), 1].set(bad))
+        assert np.array_equal(found, [True, False, True])
+
+
+def test_looking_for_what_is_not_finite_is_a_short_program():
+    program = jax.make_jaxpr(lanes.all_finite)(jnp.zeros((4096, 2)))
+    assert len(program.eqns) < 8 * lanes.UNROLL

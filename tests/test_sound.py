@@ -151,7 +151,9 @@ def test_a_report_takes_away_nothing_but_its_figures(folder, tmp_path_factory, h
     assert set(json.loads((folder / "report.json").read_text())["files"]) == {"report.html"}
 
 
-@pytest.mark.parametrize("content", ["[]", '{"files": 3, "inputs": ""}', '{"files": [1], "inputs": ""}', "[" * 10**5])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"files": 3, "inputs": ""}', '{"files": [[1, 2]], "inputs": ""}', "[" * 10**5]
+)
 def test_a_report_is_made_anew_whatever_its_record_holds(folder, content, undrawn):
     (folder / "report.json").write_text(content)
     page.update(folder)

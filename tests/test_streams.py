@@ -64,6 +64,8 @@ def test_a_run_needs_nobody_to_hear_of_it_and_no_window(tmp_path):
     assert (tmp_path / "results" / "tiny" / "tiny.png").exists()
     assert command(tmp_path, "report", "nowhere", shell="2> /dev/full").returncode == 2
     assert command(tmp_path, "report", "nowhere", shell="<&- >&- 2>&-").returncode == 2
+    for closed in (">&- 2>&-", "<&- 2>&-"):
+        assert command(tmp_path, "run", "tiny.toml", shell=closed).returncode == 0
 
 
 @pytest.mark.parametrize("platform", ["cuda", "nonsense"])

@@ -150,6 +150,28 @@ def test_a_search_compiles_once_for_beliefs_of_one_shape(rng, caplog):
         assert bool(compiled) == (beta == 1.0), compiled
 
 
+class Noise:
+    """Noise of one's own, with a number that may change."""
+
+    level = 0.1
+
+    def __call__(self, x):
+        return self.level + 0.1 * x[0]
+
+    def bound(self, x):
+        return self(x)
+
+
+def test_a_search_sees_a_noise_function_as_it_is_now(rng):
+    state, noise = fitted(rng, count=5), Noise()
+    before = [continuous.dids(continuous.of_history(state, 2.0, rho), BOX).value for rho in (noise, noise.bound)]
+    noise.level = 3.0
+    after = [continuous.dids(continuous.of_history(state, 2.0, rho), BOX).value for rho in (noise, noise.bound)]
+    fresh = continuous.dids(continuous.of_history(state, 2.0, lambda x: 3.0 + 0.1 * x[0]), BOX).value
+    assert np.allclose(after, fresh, rtol=1e-5)
+    assert np.all(np.array(before) < 0.5 * fresh)
+
+
 def test_a_surface_of_own_functions_serves():
     noise, seen = jnp.full(2, 0.5), jnp.zeros((1, 2))
     own = continuous.Surface(

@@ -40,7 +40,8 @@ def simulate(
     for first in range(0, trials, WIDTH):
         batch = first + jnp.arange(WIDTH, dtype=jnp.uint32)
         gaps, played, *seen = jax.device_get(_run(problem, policy, key, batch, steps=steps))
-        for name, values in {"regret": gaps, "reward": seen[0], "upper bound": seen[1]}.items():
+        asked = {"regret": gaps, "reward": seen[0], "upper bound": seen[1]}
+        for name, values in ((name, part[: trials - first]) for name, part in asked.items()):
             if not np.all(np.isfinite(values)):
                 trial, step = np.argwhere(~np.isfinite(values))[0]
                 where = f"at step {step + 1} of trial {first + trial}"

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from jaxids import checks, domains, draws, ratio
-from jaxids.continuous.surface import Function, Information, Point, Scalar, Surface, about_ucb, as_tree
+from jaxids.continuous.surface import Function, Information, Point, Scalar, Surface, about_ucb, as_program, as_tree
 from jaxids.domains import Domain
 
 SPREAD = 1024  # quasi-random points
@@ -73,7 +73,8 @@ def _checked(surface: Surface, domain: Domain) -> Surface:
     if surface.seen.shape[1] != points.shape[1]:
         raise ValueError(f"domain: got one of dimension {points.shape[1]}; the surface has {surface.seen.shape[1]}")
     checks.noise_bounds("rho", jax.vmap(surface.rho)(points))
-    return surface._replace(**{name: as_tree(part) for name, part in surface._asdict().items() if callable(part)})
+    functions = {name: as_tree(part) for name, part in surface._asdict().items() if callable(part)}
+    return surface._replace(**functions | {"rho": as_program(surface.rho, points.shape[1])})
 
 
 @jax.jit

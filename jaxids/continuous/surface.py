@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.scipy.linalg import solve_triangular
 from jax.tree_util import Partial
 from jaxtyping import Array, Float
@@ -156,6 +157,28 @@ def noise_function(rho: Any) -> Function:
 
 def _constant(value: Scalar | float, x: Point) -> Scalar:
     return jnp.asarray(value, x.dtype)
+
+
+class _Program:
+    """What a function of a point computes: equal to another that computes the same, whatever object it is."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.jaxpr, self.text = jaxpr, str(jaxpr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Program) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __call__(self, consts: list[Array], x: Point) -> Any:
+        return jaxpr_as_fun(ClosedJaxpr(self.jaxpr, consts))(x)[0]
+
+
+def as_program(function: Function, dim: int) -> Partial:
+    """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
+    closed = jax.make_jaxpr(function)(jnp.zeros(dim))
+    return Partial(_Program(closed.jaxpr), closed.consts)
 
 
 def as_tree(function: Callable[..., Any]) -> Partial:

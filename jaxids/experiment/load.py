@@ -11,8 +11,8 @@ from jaxids import moments
 from jaxids.experiment import sound, store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
+from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
-from jaxids.experiment.sound import RECORD
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:

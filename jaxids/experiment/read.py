@@ -12,7 +12,7 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
 
 NAME = re.compile(r"[^\W_][\w .+=-]{0,99}")
-RESULTS = "experiment.json"  # in a folder of results
+RECORD = "experiment.json"  # in a folder of results
 RESERVED = ("report.html", "report.json", "panels.pdf", "panels.png")
 
 
@@ -64,7 +64,7 @@ def files(paths: Sequence[Path]) -> list[Path]:
         if not path.exists():
             near = keys.nearest(path.name, sorted(p.name for p in path.parent.glob("*")) or ["nothing"])
             raise ValueError(f"{path}: no such file or folder; {near}")
-        inside = _inside(path) if path.is_dir() else [path]
+        inside = _inside(path, set()) if path.is_dir() else [path]
         if not inside:
             raise ValueError(f"{path}: no experiment files (*.toml) in this folder or those below it")
         for file in inside:
@@ -73,13 +73,14 @@ def files(paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
-def _inside(folder: Path) -> list[Path]:
+def _inside(folder: Path, visited: set[Path]) -> list[Path]:
     """The experiment files in a folder and those below it that are neither hidden nor hold results."""
-    found, here = sorted(folder.glob("*.toml")), folder.resolve()
+    visited.add(folder.resolve())  # links may lead anywhere, also up again
+    found = sorted(folder.glob("*.toml"))
     for path in sorted(folder.iterdir()):
-        left_out = path.name.startswith(".") or (path / RESULTS).exists()
-        if path.is_dir() and not left_out and not here.is_relative_to(path.resolve()):  # a link may lead up again
-            found += _inside(path)
+        left_out = path.name.startswith(".") or (path / RECORD).exists()
+        if path.is_dir() and not left_out and path.resolve() not in visited:
+            found += _inside(path, visited)
     return found
 
 

@@ -14,8 +14,7 @@ from jaxids.experiment import build, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.progress import Progress
-from jaxids.experiment.read import Cell, Experiment
-from jaxids.experiment.sound import RECORD
+from jaxids.experiment.read import RECORD, Cell, Experiment
 
 
 @dataclass(frozen=True)

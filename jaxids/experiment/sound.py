@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxids.experiment import claims, keys, schema, store
 from jaxids.experiment.keys import Key, Table
+from jaxids.experiment.read import RECORD
 
-RECORD = "experiment.json"
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
 _TEXT = Key("text", lambda v: isinstance(v, str))

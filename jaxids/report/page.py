@@ -91,8 +91,9 @@ def _recorded(record: Path, inputs: str | None = None) -> dict[str, str]:
     """The files that were made last, if from these inputs, and their checksums; none if that is not known."""
     try:
         made = json.loads(store.read(record) or b"{}")
-        return dict(made["files"]) if inputs in (None, made["inputs"]) else {}
-    except (ValueError, KeyError, TypeError, RecursionError):  # never made, or damaged
+        files = made["files"] if inputs in (None, made["inputs"]) else {}
+        return {name: value for name, value in files.items() if isinstance(name, str)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # never made, or damaged
         return {}
 
 
