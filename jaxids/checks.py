@@ -1,6 +1,7 @@
 """Errors that name the argument, what it got and what it takes, before anything compiles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -28,7 +29,15 @@ def untraced(what: str, **given: Any) -> None:
 
 def shown(value: Any) -> str:
     """A value as Python writes it, in one line that is not too long."""
-    text = " ".join(repr(value).split())
+    try:
+        return in_short(repr(value))
+    except (ValueError, RecursionError):  # Python writes no number of thousands of digits, and nothing nested as deep
+        return f"{type(value).__name__}, too large to show"
+
+
+def in_short(text: str) -> str:
+    """A text in one line that is not too long."""
+    text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
@@ -36,7 +45,7 @@ def number(name: str, value: Any, takes: str) -> np.ndarray:
     """The value as a finite real array, or a ValueError."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind not in "iuf" and not jnp.issubdtype(array.dtype, jnp.floating):
             raise TypeError
         array = array.astype(float)
     except (TypeError, ValueError):
@@ -52,6 +61,15 @@ def working(name: str, array: np.ndarray) -> np.ndarray:
     precision = jnp.result_type(float)
     with np.errstate(over="ignore"):
         return number(name, array.astype(precision), f"numbers within the range of {precision.name}").astype(precision)
+
+
+def real(name: str, value: Any, takes: str) -> jax.Array:
+    """The value as an array of JAX: floats as they are, other numbers in the working precision, or a ValueError."""
+    if not concrete(value):
+        return jnp.asarray(value)
+    array = number(name, value, takes)
+    floats = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jnp.floating)
+    return value if floats else jnp.asarray(working(name, array))
 
 
 def _range(name: str, value: Any, takes: str, inside: Callable[[Any], Any], scalar: bool = True) -> None:
@@ -93,10 +111,15 @@ def not_negative(name: str, value: Any) -> None:
     _range(name, value, "a number ≥ 0", lambda x: x >= 0)
 
 
+def not_negatives(name: str, value: Any) -> None:
+    """Numbers of at least zero."""
+    _range(name, value, "numbers ≥ 0", lambda x: x >= 0, scalar=False)
+
+
 def count(name: str, value: Any) -> int:
     """A whole number of at least one, within 32 bits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 < value < 2**31:
-        raise ValueError(f"{name}: got {value!r}; it takes a whole number from 1 to 2³¹ − 1")
+        raise ValueError(f"{name}: got {shown(value)}; it takes a whole number from 1 to 2³¹ − 1")
     return int(value)
 
 
@@ -111,17 +134,40 @@ def devices() -> None:
         ) from None
 
 
-def function(name: str, value: Any) -> None:
+def flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}: got {shown(value)}; it takes True or False")
+
+
+def function(name: str, value: Any, takes: str = "a function") -> None:
     """Something that can be called."""
     if not callable(value):
-        raise ValueError(f"{name}: got {value!r}; it takes a function")
+        raise ValueError(f"{name}: got {shown(value)}; it takes {takes}")
+
+
+def returned(name: str, value: Any, arguments: tuple[Any, ...], takes: str) -> Any:
+    """What a function returns, as shapes, or a ValueError if it cannot be called so."""
+    function(name, value, takes)
+    with naming(name, value, takes):
+        return jax.eval_shape(value, *arguments)
+
+
+@contextmanager
+def naming(name: str, value: Any, takes: str) -> Iterator[None]:
+    """A function that cannot be called so, or does not do with what it is given, is a ValueError that names it."""
+    try:
+        yield
+    except (TypeError, AttributeError) as error:
+        what = f"{shown(value)}, which fails: {in_short(str(error))}"
+        raise ValueError(f"{name}: got {what}; it takes {takes}") from error
 
 
 def key(name: str, value: Any) -> None:
     """A single `jax.random.key`."""
     typed = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
     if not (typed and value.ndim == 0 and "threefry" in str(jax.random.key_impl(value))):
-        raise ValueError(f"{name}: got {value!r}; it takes one threefry key, as of jax.random.key(0)")
+        raise ValueError(f"{name}: got {shown(value)}; it takes one threefry key, as of jax.random.key(0)")
 
 
 def shape(name: str, value: Any, expected: tuple[int | str, ...]) -> np.ndarray:
@@ -134,3 +180,20 @@ def shape(name: str, value: Any, expected: tuple[int | str, ...]) -> np.ndarray:
     if not fits or array.size == 0:
         raise ValueError(f"{name}: got shape {list(array.shape)}; it takes {takes}")
     return array
+
+
+def floats(name: str, value: Any, axes: tuple[str, ...]) -> jax.Array:
+    """An array of JAX, traced or not, whose axes have these names, the last of them "…" if more may follow."""
+    takes = f"floats of shape [{', '.join(axes)}]"
+    array = real(name, value, takes)
+    fits = array.ndim >= len(axes) - 1 if axes[-1] == "…" else array.ndim == len(axes)
+    if not fits or 0 in array.shape or not jnp.issubdtype(array.dtype, jnp.floating):
+        raise ValueError(f"{name}: got {array.dtype} of shape {list(array.shape)}; it takes {takes}")
+    return array
+
+
+def each(name: str, value: Any, count: int) -> np.ndarray:
+    """Finite numbers [count], given as such or as one for all."""
+    one = value.ndim == 0 if hasattr(value, "ndim") else not hasattr(value, "__len__")
+    takes = f"a number, or an array of shape [{count}]"
+    return shape(name, np.broadcast_to(number(name, value, takes), (count,)) if one else value, (count,))

@@ -21,6 +21,9 @@ def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Flo
     checks.within("delta", delta, 0, 1)
     checks.positive("lam", lam)
     checks.not_negative("norm_bound", norm_bound)
+    checks.not_negatives("log_det", log_det)
+    log_det = checks.real("log_det", log_det, "numbers ≥ 0")
+    delta, lam, norm_bound = (jnp.asarray(number, log_det.dtype) for number in (delta, lam, norm_bound))
     return jnp.sqrt(log_det - 2 * jnp.log(delta)) + jnp.sqrt(lam) * norm_bound
 
 

@@ -110,12 +110,15 @@ def box(low: Any, high: Any) -> Box:
     high = checks.working("high", checks.shape("high", high, low.shape))
     if not np.all(low < high):
         raise ValueError(f"high: got {_words(high)}; it takes numbers > low = {_words(low)}")
+    with np.errstate(over="ignore"):
+        checks.working("high", high - low)  # its size fits too
     return Box(jnp.asarray(low), jnp.asarray(high))
 
 
 def ball(centre: Any, radius: float = 1.0) -> Ball:
     """The points within `radius` of a centre, a list of p numbers."""
     checks.positive("radius", radius)
+    checks.working("radius", np.multiply(2, [radius]))  # its size fits too
     middle = checks.working("centre", checks.shape("centre", centre, ("p",)))
     return Ball(jnp.asarray(middle), jnp.asarray(radius, middle.dtype))
 

@@ -131,7 +131,8 @@ def _matern52(square: Float[Array, ""]) -> Float[Array, ""]:
 
 def _stationary(profile: Callable[[Array], Array], scale: Any) -> Stationary:
     if checks.concrete(scale):
-        checks.positives("scale", scale if np.ndim(scale) == 0 else checks.shape("scale", scale, ("p",)))
+        checks.positives("scale", scale)
+        scale = scale if np.ndim(scale) == 0 else checks.shape("scale", scale, ("p",))
     return Stationary(profile, scale if np.ndim(scale) == 0 else jnp.asarray(scale, jnp.result_type(float)))
 
 
@@ -170,32 +171,31 @@ def of(kernel: Any) -> Any:
     """A kernel of this module from a number, a function of two points, or an object with such a function `evaluate`."""
     if isinstance(kernel, _Arithmetic):
         return kernel
-    if np.ndim(kernel) == 0 and isinstance(kernel, int | float | np.number | jax.Array):
+    if isinstance(kernel, int | float | np.number | jax.Array):
         checks.not_negative("kernel", kernel)
         return Constant(jnp.asarray(kernel, jnp.result_type(float)))
     function: Any = getattr(kernel, "evaluate", kernel)  # as tinygp's, whose call takes arrays of points
-    checks.function("kernel", function)
+    checks.function("kernel", function, TAKES)
     return Function(function)
 
 
 def check(kernel: Any, dim: int) -> Any:
     """A kernel on points [dim] from whatever `of` takes, or a ValueError if it does not give one number."""
-    kernel, point = of(kernel), jax.ShapeDtypeStruct((dim,), jnp.result_type(float))
-    try:
-        shape = list(jax.eval_shape(kernel, point, point).shape)
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"kernel: got {kernel!r}, which fails: {error}; it takes {TAKES}") from None
-    if shape:
-        raise ValueError(f"kernel: got one that returns shape {shape}; it takes {TAKES}")
+    kernel, point = of(kernel), jax.ShapeDtypeStruct((checks.count("dim", dim),), jnp.result_type(float))
+    given = checks.returned("kernel", kernel, (point, point), TAKES)
+    shape, kind = getattr(given, "shape", None), getattr(given, "dtype", type(given).__name__)
+    if shape != () or not jnp.issubdtype(kind, jnp.floating):
+        raise ValueError(f"kernel: got one that returns {kind} of shape {shape}; it takes {TAKES}")
     return kernel
 
 
 def gram(kernel: Kernel, rows: Float[Array, "n p"], columns: Float[Array, "m p"] | None = None) -> Float[Array, "n m"]:
     """K(x, y) of every row with every column, by default with every row."""
-    others = rows if columns is None else columns
+    takes = "points [n, p], p that of the others"
+    rows = checks.real("rows", rows, takes)
+    others = rows if columns is None else checks.real("columns", columns, takes)
     for name, points in {"rows": rows, "columns": others}.items():
-        if jnp.ndim(points) != 2 or jnp.shape(points)[1] != jnp.shape(rows)[-1]:
-            raise ValueError(
-                f"{name}: got shape {list(jnp.shape(points))}; it takes points [n, p], p that of the others"
-            )
+        if points.ndim != 2 or points.shape[1] != rows.shape[-1]:
+            raise ValueError(f"{name}: got shape {list(points.shape)}; it takes {takes}")
+    kernel = check(kernel, rows.shape[1])
     return jax.vmap(lambda x: jax.vmap(lambda y: kernel(x, y))(others))(rows)

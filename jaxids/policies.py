@@ -49,7 +49,11 @@ class Policy:
 def check(policy: Policy) -> Policy:
     """The policy itself, or a ValueError that names what is wrong with it."""
     if not isinstance(policy, Policy):
-        raise ValueError(f"policy: got {policy!r}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']")
+        raise ValueError(
+            f"policy: got {checks.shown(policy)}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']"
+        )
+    checks.function("rule", policy.rule)
+    checks.flag("weighted", policy.weighted)
     checks.within("delta", policy.delta, 0, 1)
     checks.positive("lam", policy.lam)
     checks.not_negative("norm_bound", policy.norm_bound)
@@ -103,9 +107,15 @@ class Directed:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        gain = self.information(band, draws.child(source, 1))
-        gap, gain = lanes.shared((_checked("gap", self.gap(band), band), _checked("gain", gain, band)))
-        mix = self.solver(gap, _floored(gain))
+        with checks.naming("gain", self.information, "a function of a band and a stream"):
+            gain = self.information(band, draws.child(source, 1))
+        with checks.naming("gap", self.gap, "a function of a band"):
+            gap = self.gap(band)
+        gap, gain = lanes.shared((_checked("gap", gap, band), _checked("gain", gain, band)))
+        with checks.naming("solver", self.solver, "a function of gaps and gains"):
+            mix = self.solver(gap, _floored(gain))
+        if not isinstance(mix, ratio.Mix):
+            raise ValueError(f"solver: got one that gives {checks.shown(mix)}; it takes one that gives a ratio.Mix")
         second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
         return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
 
@@ -138,6 +148,7 @@ def ts(
     norm_bound: Number = 1.0,
 ) -> Policy:
     """W-TS; TS if not `weighted`; FW-TS if `inflated`."""
+    checks.flag("inflated", inflated)
     return check(Policy(Thompson(inflated), weighted, delta, lam, norm_bound))
 
 
@@ -156,8 +167,9 @@ def ids(
     Own functions work on arrays [K, lanes], actions first and trials last, so they reduce with axis=0 only, as
     `band.mean.max(axis=0)`. Gaps and gains must not be negative.
     """
-    for name, function in {"gain": gain, "solver": solver or ratio.exact, "gap": gap}.items():
+    for name, function in {"gain": gain, "solver": ratio.exact if solver is None else solver, "gap": gap}.items():
         checks.function(name, function)
+    checks.flag("deterministic", deterministic)
     if deterministic and solver is not None:
         raise ValueError("solver: got one together with deterministic=True, which is ratio.single")
     solver = ratio.single if deterministic else solver or ratio.exact

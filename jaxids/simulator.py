@@ -60,6 +60,8 @@ def simulate(
     for name, hook in {"record": record, "total": total}.items():
         if hook is not None:
             checks.function(name, hook)
+    if devices is not None and not (isinstance(devices, Sequence) and all(isinstance(d, jax.Device) for d in devices)):
+        raise ValueError(f"devices: got {checks.shown(devices)}; it takes a list of them, as of jax.devices()")
     at = recorded_steps(steps, at)
     until = at if at[-1] == steps else np.append(at, np.int32(steps))
     regret, final, kept, sums = moments.empty(len(at)), [], [], []
@@ -85,7 +87,7 @@ def recorded_steps(steps: int, at: Any = None) -> np.ndarray:
     takes = f"increasing whole numbers from 1 to steps = {steps}"
     given = checks.number("at", list(at) if isinstance(at, range) else at, takes)
     if given.ndim != 1 or given.size == 0 or np.any(np.diff(given, prepend=0) < 1) or given[-1] > steps:
-        raise ValueError(f"at: got {at!r}; it takes {takes}")
+        raise ValueError(f"at: got {checks.shown(at)}; it takes {takes}")
     if np.any(given != given.round()):
         raise ValueError(f"at: got {given[given != given.round()][0]:g}; it takes {takes}")
     return given.astype(np.int32)

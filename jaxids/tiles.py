@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
-from jaxids import compiler, draws, faults, lanes, policies
+from jaxids import checks, compiler, draws, faults, lanes, policies
 from jaxids.confidence import Band
 from jaxids.problems import Instance, Problem
 
@@ -93,7 +93,7 @@ def _run_tile(
         regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
         recommended = lanes.first_max(problem.belief.mean(state)).arg  # compiled only if a hook asks for it
         seen = Step(choice, reward, regret.value, instance, carry.state, recommended)
-        kept, added = (hook(seen) if hook else None for hook in (record, total))
+        kept, added = _hooked("record", record, seen), _hooked("total", total, seen)
         totals, overflow = _plus(carry.totals, added), _overflows(carry.totals, added)
         fault = faults.after(carry.fault, carry.step, choice, reward, instance.rho.shape[0], overflow)
         return _Carry(carry.step + 1, state, regret, fault, kept, totals)
@@ -110,6 +110,14 @@ def _run_tile(
     end, (regret, kept) = lax.scan(until, start, at)
     totals = jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
     return regret, kept, totals, end.fault
+
+
+def _hooked(name: str, hook: Hook | None, seen: Step) -> Any:
+    """What a hook keeps of a step, or a ValueError if it cannot be called so, or gives what is no array."""
+    if hook is None:
+        return None
+    checks.returned(name, hook, (seen,), "a function of a step that gives arrays")
+    return hook(seen)
 
 
 def _zeros(name: str, shapes: Any, width: int) -> Any:

@@ -28,6 +28,38 @@ from jaxids import checks
         (lambda v: checks.count("trials", v), [2**31 - 1], 2**31, r"trials: got 2147483648;"),
         (lambda v: checks.count("trials", v), [3], 2.0, r"trials: got 2\.0;"),
         (lambda v: checks.count("trials", v), [3], True, r"trials: got True;"),
+        (
+            lambda v: checks.count("trials", v),
+            [3],
+            [10**5000],
+            r"trials: got list, too large to show; it takes a whole",
+        ),
+        (lambda v: checks.count("trials", v), [3], np.ones((3, 3)), r"^trials: got array\(\[\[1., 1., 1.\], \[1.*; it"),
+        (lambda v: checks.count("trials", v), [3], [1] * 999, r"^.{0,200}$"),
+        (lambda v: checks.flag("weighted", v), [True, np.bool_(False)], "no", r"weighted: got 'no'; it takes True or"),
+        (lambda v: checks.flag("weighted", v), [False], np.ones(2), r"weighted: got array"),
+        (lambda v: checks.not_negatives("log_det", v), [0, [1.0, 2.0]], [1.0, -1.0], r"log_det: got -1; it takes"),
+        (lambda v: checks.real("gap", v, "numbers"), [[1, 2], 2**31], "a", r"gap: got 'a'; it takes numbers"),
+        (lambda v: checks.real("gap", v, "numbers"), [1.0], 1e39, r"gap: got inf; .* range of float32"),
+        (
+            lambda v: checks.floats("point", v, ("p",)),
+            [[1, 2]],
+            1.0,
+            r"point: got float32 of shape \[\]; .* shape \[p\]",
+        ),
+        (lambda v: checks.floats("actions", v, ("d", "K", "…")), [np.ones((2, 3, 4))], [1.0], r"shape \[d, K, …\]"),
+        (
+            lambda v: checks.each("rho", v, 2),
+            [1, np.float32(2), [1, 2]],
+            [1.0, [2.0]],
+            r"rho: got \[1.0, \[2.0\]\]; it",
+        ),
+        (
+            lambda v: checks.each("rho", v, 2),
+            [1],
+            jax.random.key(0),
+            r"rho: got Array.* it takes a number, or an array of",
+        ),
         (lambda v: checks.key("key", v), [jax.random.key(1)], 0, r"key: got 0; it takes one threefry key"),
         (lambda v: checks.key("key", v), [jax.random.key(1)], jax.random.key(0, impl="rbg"), r"key: got "),
         (lambda v: checks.key("key", v), [jax.random.key(1)], jax.random.split(jax.random.key(0)), r"key: got "),
@@ -59,3 +91,16 @@ def test_a_traced_value_passes_unseen():
 
     assert float(negative(jnp.float32(-2))) == 2
     assert checks.concrete((1.0, jnp.ones(2)))
+
+
+def test_a_function_is_called_on_shapes_and_named_where_it_fails():
+    point = jax.ShapeDtypeStruct((2,), jnp.float32)
+    assert checks.returned("rho", lambda x: x[0], (point,), "a function").shape == ()
+    for wrong in (lambda: 1.0, lambda x: "a", lambda x: x.no, 3):
+        with pytest.raises(ValueError, match=r"^rho: got .*; it takes a function of a point$"):
+            checks.returned("rho", wrong, (point,), "a function of a point")
+
+
+def test_half_precision_is_kept():
+    for kind in (jnp.float16, jnp.bfloat16):
+        assert checks.real("gap", jnp.ones(2, kind), "numbers").dtype == kind

@@ -1,11 +1,16 @@
 """The confidence band against its formulas."""
 
+import inspect
+import itertools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
 
 from jaxids import confidence, information, ratio
+from jaxids.beliefs import kernel, linear
 
 TOLERANCE = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-10}
 
@@ -57,3 +62,19 @@ def test_the_ratio_of_the_ucb_action(gain, x64, rng):
         np.testing.assert_allclose(band.gap[top], 2 * beta * np.sqrt(var), rtol=1e-9)
         psi = ratio.quotient(band.gap, gain(band, oracles.streams(rng)))[top]
         np.testing.assert_allclose(psi, 4 * beta**2 * var / np.log1p(var / trial.rho[top] ** 2), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("function", "good"),
+    [
+        (confidence.beta, {"log_det": 2**31, "delta": 0.1, "lam": 2**31, "norm_bound": 2**31}),
+        (linear.init, {"actions": np.ones((2, 3)), "lam": 2**31}),
+        (kernel.init, {"features": np.ones((2, 3)), "lam": 2**31}),
+    ],
+)
+def test_a_wrong_argument_is_named(function, good):
+    function = inspect.unwrap(function)  # the tests' check of types would be quicker
+    assert np.all(np.isfinite(jax.tree.leaves(function(**good))[0]))
+    for name, bad in itertools.product(good, ("a", None, np.nan, [None], -1.0, 1j)):
+        with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
+            function(**good | {name: bad})

@@ -144,6 +144,8 @@ def test_domains_hold_their_points_and_project_onto_themselves(rng):
         (lambda: domains.ball([]), "centre: got shape"),
         (lambda: domains.ball([1e39]), "centre: got inf; it takes numbers within the range of float32"),
         (lambda: domains.box([0.0], [1e39]), "high: got inf"),
+        (lambda: domains.box([-3e38], [3e38]), "high: got inf; it takes numbers within the range of float32"),
+        (lambda: domains.ball([0.0], 3e38), "radius: got inf; it takes numbers within the range of float32"),
         (lambda: domains.box([1.0], [1 + 1e-12]), r"high: got \[1\]; it takes numbers > low"),
         (
             lambda: domains.box([0, 0], [1, 1]).check(np.array([[0.5, 1], [1.2, 0]])),

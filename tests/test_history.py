@@ -1,5 +1,7 @@
 """The kernel belief on a continuous domain against the direct formulas, and what happens when its history is full."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -109,3 +111,15 @@ def test_predictions_have_derivatives(x64, rng):
 def test_bad_histories_are_refused(arguments, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         history.init(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [("state", None), ("point", [0.5]), ("point", "a"), ("point", np.ones((1, 2))), ("reward", [1.0]), ("rho2", 0)],
+)
+def test_a_bad_observation_is_refused(name, bad):
+    good = {"state": history.init(kernels.rbf(1.0), 2, 3), "point": np.ones(2), "reward": 1, "rho2": 2**31}
+    update = inspect.unwrap(history.update)  # the tests' check of types would be quicker
+    assert np.isfinite(update(**good).innovations[0])
+    with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
+        update(**good | {name: bad})

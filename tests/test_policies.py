@@ -166,6 +166,21 @@ def test_a_number_out_of_range_is_named(make, name, value):
         make(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("weighted", lambda: policies.ucb(weighted="no")),
+        ("inflated", lambda: policies.ts(inflated=1)),
+        ("deterministic", lambda: policies.ids(information.f, deterministic=np.ones(2))),
+        ("solver", lambda: policies.ids(information.f, solver=0)),
+        ("rule", lambda: policies.check(policies.Policy("UCB"))),
+    ],
+)
+def test_a_flag_or_function_that_is_none_is_named(name, make):
+    with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
+        make()
+
+
 def test_a_solver_is_refused_where_it_would_be_ignored():
     with pytest.raises(ValueError, match=r"solver: .*deterministic"):
         policies.ids(information.f, deterministic=True, solver=ratio.pairs)
@@ -235,4 +250,20 @@ def test_what_a_function_of_the_user_returns_is_checked(name, function, rng):
     state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 4)
     policy = policies.ids(function) if name == "gain" else policies.ids(information.f, gap=function)
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes floats of shape \[8, 4\]"):
+        choose(policy, state, rho, oracles.streams(rng, 4).words)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("gain", policies.ids(lambda band: band.var)),
+        ("gap", policies.ids(information.f, gap=lambda band, source: band.gap)),
+        ("solver", policies.ids(information.f, solver=lambda gap: ratio.exact(gap, gap))),
+        ("solver", policies.ids(information.f, solver=lambda gap, gain: (0, 1))),
+    ],
+)
+def test_a_function_that_cannot_be_called_so_is_named(name, policy, rng):
+    one = oracles.trial(rng)
+    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 4)
+    with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         choose(policy, state, rho, oracles.streams(rng, 4).words)

@@ -179,6 +179,8 @@ WRONG = [  # the argument, where it goes, and what it must not be
     ("rho", lambda bad: problems.unit_ball(rho=bad), [0, -1, (1, 0.1), (0, 1), (1, 2, 3), (1,), NAN, (1, INF)]),
     ("rho", lambda bad: problems.probes(BASE, rho=bad), [0, -1, NAN, INF, [0.1, 0.2]]),
     ("rho_bound", lambda bad: problems.linear(ACTIONS, THETA, RHO, rho_bound=bad), [0.69, 0, -1, NAN, INF, [1, 2]]),
+    ("noise", lambda bad: problems.unit_ball(noise=bad), [int, lambda: 1.0, lambda s: None, lambda s: s.words]),
+    ("problem", problems.check_draws, [3]),
     ("num_actions", lambda bad: problems.unit_ball(bad), [0, -1, 2.0, True, NAN]),
     ("dim", lambda bad: problems.unit_ball(5, bad), [0, -1, 2.0, True, NAN]),
     ("low", lambda bad: problems.low_high(BASE, low=bad), [0, -1, 1.1, NAN, [0.1, 0.2]]),

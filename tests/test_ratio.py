@@ -240,9 +240,11 @@ def test_psi_takes_distributions_on_the_actions(rng):
     expected = (probs @ gap) ** 2 / (probs @ gain)
     assert np.allclose(ratio.psi(probs, gap, gain), expected, rtol=1e-6)
     assert np.allclose(ratio.psi(np.stack([probs] * 3, axis=1), gap, gain), expected, rtol=1e-6)
-    for wrong in (probs * 2, [0.5, 0.6, -0.1], [np.nan, 0.5, 0.5]):
+    for wrong in (probs * 2, [0.5, 0.6, -0.1]):
         with pytest.raises(ValueError, match=r"^probs: got .* as the least and sums from .* that sum to 1"):
             ratio.psi(wrong, gap, gain)
+    with pytest.raises(ValueError, match=r"^probs: got nan; .* that sum to 1"):
+        ratio.psi([np.nan, 0.5, 0.5], gap, gain)
     for wrong in ([1.0], [0.5, 0.5], [probs], 1.0):
         with pytest.raises(ValueError, match=r"^probs: got shape .*; it takes \[3\] or \[3, 3\]"):
             ratio.psi(wrong, gap, gain)

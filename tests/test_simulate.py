@@ -219,7 +219,7 @@ def wrong():
         yield from ((name, {"policy": dataclasses.replace(policies.ucb(), **{name: bad})}) for bad in values)
     yield "problem", {"problem": None}
     yield "policy", {"policy": "UCB"}
-    yield "devices", {"devices": []}
+    yield from (("devices", {"devices": bad}) for bad in ([], "cpu", 1, [1]))
     yield "rho", {"problem": dataclasses.replace(BALL, rho=(1.0, 0.1))}
     yield "rho", {"problem": dataclasses.replace(BALL, rho=(0.0, 0.1))}
 
@@ -255,6 +255,19 @@ def test_a_traced_call_is_told_to_be_made_outside(wrap, simulator):
 def test_a_hook_that_loses_the_trials_is_refused(record):
     with pytest.raises(ValueError, match=r"^record: got an array of shape .*; it takes trials on the last axis"):
         run(BALL, "W-UCB", trials=4, steps=3, record=record)
+
+
+@pytest.mark.parametrize("hook", [lambda: 1.0, lambda step: "a", lambda step: step.rewards, int])
+@pytest.mark.parametrize("name", ["record", "total"])
+def test_a_hook_that_fails_is_named(name, hook):
+    with pytest.raises(ValueError, match=rf"^{name}: got .*, which fails: .*; it takes a function of a step"):
+        run(BALL, "W-UCB", trials=4, steps=3, **{name: hook})
+
+
+def test_a_rule_that_gives_no_choice_is_refused():
+    policy = dataclasses.replace(policies.ucb(), rule=lambda band, source: band.ucb)
+    with pytest.raises(ValueError, match=r"^policy: its rule gives .*; it takes one that gives a policies.Choice"):
+        simulate(BALL, policy, key=KEY, trials=4, steps=3)
 
 
 def test_recorded_regret_is_that_of_every_trial():

@@ -56,9 +56,15 @@ def init(kernel: Any, dim: int, capacity: int, lam: Number = 1.0) -> State:
 
 def update(state: State, point: Point, reward: Float[Array, ""], rho2: Float[Array, ""]) -> State:
     """The estimate after one reward at a point whose noise has the bound ρ²; unchanged when full."""
+    if not isinstance(state, State):
+        raise ValueError(f"state: got {checks.shown(state)}; it takes one of beliefs.history.init")
+    point = checks.floats("point", point, ("p",))
+    if point.shape != state.points.shape[1:]:
+        raise ValueError(f"point: got shape {list(point.shape)}; it takes {list(state.points.shape[1:])}")
     checks.positive("rho2", rho2)
-    if checks.concrete(reward):
-        checks.number("reward", reward, "a number")
+    reward, rho2 = checks.real("reward", reward, "a number"), checks.real("rho2", rho2, "a number > 0")
+    if reward.shape:
+        raise ValueError(f"reward: got shape {list(reward.shape)}; it takes a number")
     whitened = _whitened(state, point)
     prior = state.kernel(point, point)
     left = jnp.maximum(prior - whitened @ whitened, 0)  # λσ_t(x)²

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import draws, lanes
+from jaxids import checks, draws, lanes
 
 
 class State(NamedTuple):
@@ -33,7 +33,9 @@ class State(NamedTuple):
 
 def init(features: Float[Array, "r K ..."], lam: Float[Array, ""] | float) -> State:
     """The prior: mean 0, covariance k(x, y)/λ."""
-    root = (features / jnp.sqrt(lam)).astype(features.dtype)
+    features = checks.floats("features", features, ("r", "K", "…"))
+    checks.positive("lam", lam)
+    root = features / jnp.sqrt(jnp.asarray(lam, features.dtype))
     zeros = jnp.zeros_like(root[0])
     return State(lanes.sum_from(zeros), root, lanes.sum_from(zeros[0]))
 

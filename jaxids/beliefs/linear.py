@@ -17,7 +17,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import draws, lanes
+from jaxids import checks, draws, lanes
 
 
 class State(NamedTuple):
@@ -31,9 +31,13 @@ class State(NamedTuple):
 
 def init(actions: Float[Array, "d K ..."], lam: Float[Array, ""] | float) -> State:
     """The estimate before any observation: θ̂ = 0, V_0 = λI."""
+    actions = checks.floats("actions", actions, ("d", "K", "…"))
+    checks.positive("lam", lam)
     dim, _, *trials = actions.shape
     identity = jnp.eye(dim, dtype=actions.dtype).reshape(dim, dim, *(1 for _ in trials))
-    root = jnp.broadcast_to(identity / jnp.sqrt(lam), (dim, dim, *trials)).astype(actions.dtype)
+    root = jnp.broadcast_to(identity / jnp.sqrt(jnp.asarray(lam, actions.dtype)), (dim, dim, *trials)).astype(
+        actions.dtype
+    )
     zeros = jnp.zeros_like(root[0])
     return State(actions, lanes.sum_from(zeros), lanes.sum_from(root), lanes.sum_from(zeros[0]))
 

@@ -18,7 +18,7 @@ register = jax.tree_util.register_dataclass
 
 def _checked(base: Any) -> Problem:
     if not isinstance(base, Problem):
-        raise ValueError(f"base: got {base!r}; it takes one of jaxids.problems, as problems.unit_ball()")
+        raise ValueError(f"base: got {checks.shown(base)}; it takes one of jaxids.problems, as problems.unit_ball()")
     return base
 
 

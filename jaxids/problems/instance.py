@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from jaxids import checks
 from jaxids.problems.noise import Noise
 
 
@@ -44,6 +45,10 @@ class Problem(Protocol):
 
 def check_draws(problem: Problem) -> None:
     """A ValueError if what a problem draws is not an instance, or its parts do not fit together."""
+    if not isinstance(problem, Problem):
+        raise ValueError(
+            f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
+        )
     drawn = jax.eval_shape(problem.draw, jax.random.key(0))
     if not isinstance(drawn, Instance):
         raise ValueError(f"problem: it draws {type(drawn).__name__}; it takes one that draws jaxids.problems.Instance")

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 from jaxids import beliefs, checks
 from jaxids.confidence import Number
 from jaxids.problems.instance import Instance
-from jaxids.problems.noise import Noise, gaussian
+from jaxids.problems.noise import Noise, check_noise, gaussian
 
 register = jax.tree_util.register_dataclass
 
@@ -33,7 +33,7 @@ class Fixed:
 
     def check(self) -> None:
         """Noise bounds are positive, and one bound covers them."""
-        checks.function("noise", self.noise)
+        check_noise(self.noise)
         checks.noise_bounds("rho", self.instance.rho)
         checks.noise_bounds("rho_bound", self.instance.rho_bound, scalar=True)
         if checks.concrete(self.instance) and np.any(self.instance.rho_bound < np.max(self.instance.rho)):
@@ -45,9 +45,7 @@ def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None
     """One fixed linear bandit: actions [K, d], theta [d], rho [K] or one number; `rho_bound` is max(rho) by default."""
     actions = checks.shape("actions", actions, ("K", "d"))
     theta = checks.shape("theta", theta, (actions.shape[1],))
-    if np.ndim(rho) == 0:
-        rho = np.full(len(actions), rho)
-    rho = checks.shape("rho", rho, (len(actions),))
+    rho = checks.each("rho", rho, len(actions))
     bound = checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
     with np.errstate(over="ignore", under="ignore"):  # what does not fit the working precision is refused below
         values = [value.astype(jnp.result_type(float)) for value in (actions.T, actions @ theta, rho, bound)]
@@ -83,7 +81,7 @@ class UnitBall:
 
     def check(self) -> None:
         """The range of noise bounds is positive and in order."""
-        checks.function("noise", self.noise)
+        check_noise(self.noise)
         checks.noise_bounds("rho", self.rho)
         if checks.concrete(self.rho) and self.rho[0] > self.rho[1]:
             raise ValueError(f"rho: got {tuple(self.rho)}; it takes (low, high) with low ≤ high")
@@ -98,9 +96,8 @@ def unit_ball(
     noise: Noise = gaussian,
 ) -> UnitBall:
     """The paper's experiment, with a fresh instance for every trial; theta is (1, …, 1)/√d if not given."""
-    checks.count("num_actions", num_actions)
-    checks.count("dim", dim)
-    low, high = checks.shape("rho", np.broadcast_to(rho, (2,)) if np.ndim(rho) == 0 else rho, (2,))
+    num_actions, dim = checks.count("num_actions", num_actions), checks.count("dim", dim)
+    low, high = checks.each("rho", rho, 2)
     theta = np.ones(dim) / np.sqrt(dim) if theta is None else checks.shape("theta", theta, (dim,))
     with np.errstate(over="ignore", under="ignore"):  # what does not fit the working precision is refused
         theta = checks.shape("theta", theta.astype(jnp.result_type(float)), (dim,))

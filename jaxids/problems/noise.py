@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import draws
+from jaxids import checks, draws
 
 Noise = Callable[[draws.Stream], Float[Array, "..."]]
 
@@ -24,3 +24,13 @@ def uniform(source: draws.Stream) -> Float[Array, "..."]:
     """Uniform on [−√3, √3], whose variance and best subgaussian constant are both 1."""
     draw = draws.centred(source, 1)[0]
     return jnp.asarray(3.0**0.5, draw.dtype) * draw
+
+
+def check_noise(noise: Noise) -> None:
+    """A ValueError if a noise is no function of a stream, or does not give one number for every trial."""
+    takes = "a function of a stream that gives a float for every trial, as problems.gaussian"
+    source = draws.Stream(jnp.zeros((2, 3), jnp.uint32), jnp.uint32(0))
+    given = checks.returned("noise", noise, (source,), takes)
+    shape, kind = getattr(given, "shape", None), getattr(given, "dtype", type(given).__name__)
+    if shape != (3,) or not jnp.issubdtype(kind, jnp.floating):
+        raise ValueError(f"noise: got one that gives {kind} of shape {shape} for 3 trials; it takes {takes}")

@@ -12,13 +12,14 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxids import lanes
+from jaxids import checks, lanes
 from jaxids.ratio.mixes import Mix, Vector, edge, mix, quotient, vectors
 
 
 def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vector:
     """A distribution on the actions that nearly minimises Ψ."""
     gap, gain = vectors(gap, gain)
+    steps, rate = _numbers(steps, rate)
     tiny = jnp.finfo(gap.dtype).tiny
     log_gap, log_gain = jnp.log(jnp.maximum(gap, tiny)), jnp.log(jnp.maximum(gain, tiny))
 
@@ -43,12 +44,18 @@ def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vect
 def descent(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Mix:
     """Descend, then round to two actions: the one with the largest share of the regret, and its best partner."""
     gap, gain = vectors(gap, gain)
+    steps, rate = _numbers(steps, rate)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     share = simplex(*fixed, steps=steps, rate=rate) * fixed[0]
     first = lanes.first_max(jnp.where(jnp.any(share > 0, axis=0), share, -fixed[0])).arg
     second = _partner(*fixed, first)
     first = _partner(*fixed, second)
     return mix(gap, gain, jnp.minimum(first, second), jnp.maximum(first, second))
+
+
+def _numbers(steps: Any, rate: Any) -> tuple[int, float]:
+    checks.positive("rate", rate)
+    return checks.count("steps", steps), float(rate)
 
 
 def _partner(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Int[Array, "..."]:

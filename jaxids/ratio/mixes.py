@@ -44,7 +44,7 @@ class _Pair(NamedTuple):
 
 def vectors(gap: Any, gain: Any) -> tuple[Vector, Vector]:
     """Gap and gain as float arrays of one shape, or a ValueError; values that can be looked at must be ≥ 0."""
-    gap, gain = jnp.asarray(gap), jnp.asarray(gain)
+    gap, gain = (checks.real(name, given, "numbers ≥ 0") for name, given in {"gap": gap, "gain": gain}.items())
     if gap.ndim == 0 or gap.shape != gain.shape or 0 in gap.shape:
         shapes = f"{list(gap.shape)} and {list(gain.shape)}"
         raise ValueError(f"gap, gain: got shapes {shapes}; they take one shape [K, …] with K ≥ 1")
@@ -72,7 +72,7 @@ def psi(probs: Any, gap: Any, gain: Any) -> Scalar:
 
 def _distribution(probs: Any, shape: tuple[int, ...]) -> Array:
     """Probabilities of the actions with an axis for every one of the gaps', or a ValueError."""
-    probs = jnp.asarray(probs)
+    probs = checks.real("probs", probs, "numbers ≥ 0 that sum to 1 over the actions")
     if probs.ndim == 0 or probs.shape != shape[: probs.ndim]:
         raise ValueError(f"probs: got shape {list(probs.shape)}; it takes [{shape[0]}] or {list(shape)}")
     if checks.concrete(probs):
