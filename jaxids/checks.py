@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-LONGEST = 120  # characters of a value in a message
+from jaxids.words import in_short, shown
 
 
 def concrete(value: Any) -> bool:
@@ -25,20 +25,6 @@ def untraced(what: str, **given: Any) -> None:
             raise ValueError(f"{name}: got a traced value; {what} {takes}")
     if not concrete(jnp.add(0, 0)):  # so is whatever is computed inside jit
         raise ValueError(f"{what}: got a call inside jit; it {takes}")
-
-
-def shown(value: Any) -> str:
-    """A value as Python writes it, in one line that is not too long."""
-    try:
-        return in_short(repr(value))
-    except (ValueError, RecursionError):  # Python writes no number of thousands of digits, and nothing nested as deep
-        return f"{type(value).__name__}, too large to show"
-
-
-def in_short(text: str) -> str:
-    """A text in one line that is not too long."""
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def number(name: str, value: Any, takes: str) -> np.ndarray:

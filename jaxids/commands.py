@@ -107,6 +107,9 @@ def _add_export(commands: Any) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     from jaxids.experiment.load import load
 
+    target = Path(arguments.csv).resolve()
+    if target.is_relative_to(arguments.folder.resolve()) and target.suffix != ".csv":
+        raise ValueError(f"--csv: got {arguments.csv}, among the results; there it takes a name that ends in .csv")
     text = io.StringIO()
     load(arguments.folder).write_csv(text, arguments.finals)
     outputs.write(arguments.csv, text.getvalue())

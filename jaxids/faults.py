@@ -6,6 +6,7 @@ fault it met, as two numbers, and whoever runs a tile raises it.
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -77,3 +78,12 @@ def check(fault: Fault, first: int) -> None:
     what, takes = KINDS[kind[lane] - 1]
     when = f"at step {step[lane]} of trial {first + lane}" if step[lane] else f"in trial {first + lane}"
     raise ValueError(f"{what}, {when}; it takes {takes.format(precision=jnp.result_type(float).name)}")
+
+
+def check_totals(totals: Any, first: int) -> None:
+    """A ValueError if a sum of floats is not finite in one of some trials, the first of which has this number."""
+    for leaf in map(np.asarray, jax.tree.leaves(totals)):
+        if jnp.issubdtype(leaf.dtype, jnp.floating) and not np.all(sound := np.isfinite(leaf)):
+            lane = int(np.flatnonzero(~sound.reshape(-1, leaf.shape[-1]).all(axis=0))[0])
+            takes = f"finite numbers whose sum is within the range of {leaf.dtype}"
+            raise ValueError(f"total: a sum is NaN or infinite, in trial {first + lane}; it takes {takes}")

@@ -71,6 +71,8 @@ def check_choice(choice: Any, band: Band) -> Choice:
     if shape != band.rho.shape[1:] or not jnp.issubdtype(kind, jnp.integer):
         takes = f"whole numbers of shape {list(band.rho.shape[1:])}, one for each trial"
         raise ValueError(f"policy: got an action that is {kind} of shape {list(shape or ())}; it takes {takes}")
+    if choice.score is not None:
+        _checked("score", choice.score, band)
     decided = choice.score is not None or choice.gap is not None
     return choice if decided else choice._replace(score=band.upper)
 

@@ -76,6 +76,7 @@ def run(
             out = jax.device_get(tile(*arguments, index * width, at))
         *kept, fault = jax.tree.map(lambda leaf: leaf[..., : trials - index * width], out)
         faults.check(fault, index * width)
+        faults.check_totals(kept[-1], index * width)
         return Tile(index, *kept)
 
     workers = cores() if platform == "cpu" else len(devices)

@@ -146,3 +146,15 @@ def test_totals_that_wrap_around_or_cannot_be_summed_are_refused():
         ValueError, match=r"^total: got uint32; it takes truth values, whole numbers that fit int32, or f"
     ):
         run(total=lambda step: step.choice.action.astype(jnp.uint32))
+
+
+def test_a_sum_of_floats_that_is_not_finite_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^total: a sum is NaN or infinite, in trial 0; it takes finite numbers whose"
+    ):
+        run(total=lambda step: jnp.full_like(step.reward, 1e38))
+
+
+def test_a_score_that_is_not_one_for_every_action_is_refused():
+    with pytest.raises(ValueError, match=r"^score: got float32 of shape \[256\]; it takes floats of shape \[6, 256\]"):
+        run(policies.Policy(lambda band, stream: policies.Choice(band.ucb, score=band.beta)))

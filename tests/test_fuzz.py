@@ -24,7 +24,7 @@ SECTIONS = r"(problem|estimator|grid|curves|claims|watch)\."
 NAMED = re.compile(rf"({SECTIONS})*({'|'.join(sorted(KEYS))}): ")
 UNKNOWN = re.compile(rf"({SECTIONS})*.*: unknown key; ")
 SYNTAX = re.compile(r"\((at line \d+, column \d+|at end of document)\)$")
-WHOLE = ("not a text file in UTF-8", "lists or tables within each other")
+WHOLE = ("not a text file in UTF-8", "lists or tables within each other", "a number of too many digits to read")
 LONGEST = 2000
 
 

@@ -101,10 +101,13 @@ def test_an_instance_is_one_function_for_all_trials():
         ({"kind": "gp", "rho": 0.1, "function": "branin"}, "problem.function: unknown key"),
         ({"kind": "gp", "rho": 0.1, "probes": 0.1}, "problem.probes: unknown key"),
         ({"kind": "function", "rho": 0.1, "function": "brainin"}, "problem.function: got 'brainin'; it takes one of f"),
-        ({"kind": "function", "rho": 0.1, "function": "branin"}, "function: got 'branin'; dim: got 1; branin takes 2"),
+        (
+            {"kind": "function", "rho": 0.1, "function": "branin"},
+            "function: got 'branin'; u: got a point of dim 1; branin takes 2",
+        ),
         (
             {"kind": "rkhs", "rho": "branin", "points": [[1]], "values": [1]},
-            "rho: got 'branin'; dim: got 1; branin takes 2",
+            "rho: got 'branin'; u: got a point of dim 1; branin takes 2",
         ),
         ({"kind": "function", "rho": 0.1, "function": "1e29 * exp(640 * x1)"}, r"function: got 8.*e\+306 and 1e\+29;"),
         (

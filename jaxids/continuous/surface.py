@@ -84,6 +84,8 @@ def about(surface: Surface, targets: Float[Array, "n p"]) -> Function:
 
 def of_linear(state: beliefs.linear.State, beta: Scalar | float, rho: Function | float) -> Surface:
     """The surface of a linear belief of one trial: x·θ̂ and xᵀV⁻¹y."""
+    if not isinstance(state, beliefs.linear.State):
+        raise ValueError(f"state: got {checks.shown(state)}; it takes one of beliefs.linear")
     root, theta = state.root.value, state.theta.value
     var, cov_with = Partial(_linear_var, root), Partial(_linear_cov_with, root)
     noise = as_tree(noise_function(rho))
@@ -114,6 +116,8 @@ class _Whitened(NamedTuple):
 
 def of_history(state: beliefs.history.State, beta: Scalar | float, rho: Function | float) -> Surface:
     """The surface of a kernel belief."""
+    if not isinstance(state, beliefs.history.State):
+        raise ValueError(f"state: got {checks.shown(state)}; it takes one of beliefs.history, as of continuous.fit")
     inverse = solve_triangular(state.factor, jnp.eye(len(state.points), dtype=state.factor.dtype), lower=True)
     mean, var, cov_with = (Partial(moment, _Whitened(state, inverse)) for moment in (_mean, _var, _cov_with))
     noise = as_tree(noise_function(rho))
@@ -201,6 +205,7 @@ def fit(
     default those given.
     """
     domains.check(domain)
+    checks.positive("lam", lam)
     points = checks.shape("points", points, ("n", domain.size.shape[0]))
     domain.check(points)
     rewards = checks.shape("rewards", rewards, (len(points),))

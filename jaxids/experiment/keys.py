@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxids.words import in_short, shown
+
 Table = dict[str, Any]
 REQUIRED = object()
 LONGEST = 200  # characters of a value in a message
@@ -76,7 +78,7 @@ def checked(
     for name in table:
         if name not in keys:
             elsewhere = [f"{other}.{name}" for other, known in (sections or {}).items() if name in known]
-            raise ValueError(f"{section}{name}: unknown key; {nearest(name, elsewhere or list(keys))}")
+            raise ValueError(f"{section}{in_short(name)}: unknown key; {nearest(name, elsewhere or list(keys))}")
     return {name: value_of(section + name, table.get(name, REQUIRED), key) for name, key in keys.items()}
 
 
@@ -89,9 +91,8 @@ def value_of(name: str, value: Any, key: Key) -> Any:
     if key.fits(value):
         return key.kept(value)
     wrong = [n for n in value if n not in key.names] if key.names and is_names(value) else []
-    hint = f"; {wrong[0]!r} is none of them, {nearest(wrong[0], key.names)}" if wrong else ""
-    got = repr(value) if len(repr(value)) <= LONGEST else repr(value)[:LONGEST] + "…"
-    raise ValueError(f"{name}: got {got}; it takes {key.takes}{hint}")
+    hint = f"; {shown(wrong[0])} is none of them, {nearest(wrong[0], key.names)}" if wrong else ""
+    raise ValueError(f"{name}: got {shown(value, LONGEST)}; it takes {key.takes}{hint}")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

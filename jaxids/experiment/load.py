@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
+from jaxids.words import shown
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -20,6 +22,8 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
 
     A damaged file is an error, or, given a list to say so in, a reason to leave its experiment out.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise ValueError(f"folder: got {shown(folder)}; it takes the path of one that `jaxids run` wrote to")
     folder, panels = Path(folder), []
     found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
     if not found:
@@ -32,6 +36,8 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
                 raise
             damaged.append(str(damage))
     results = Results(folder, [panel for panel in panels if panel.curves])
+    if not len(results) and damaged:
+        raise ValueError(damaged[0])
     if not len(results):
         raise ValueError(f"{folder}: no tile is finished here yet; `jaxids run` goes on")
     return results

@@ -40,7 +40,7 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
                 "the name serves for a folder of results; it takes a letter, then letters, digits or .+=-_"
             )
         source = path.read_text(encoding="utf-8")
-        given = tomllib.loads(source)
+        given = _parsed(source)
         table = _checked(given)
         for name, value in (changes or {}).items():
             _change(given, name, value)
@@ -55,6 +55,15 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
         raise ValueError(f"{path}: lists or tables within each other, too many to read") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _parsed(source: str) -> Table:
+    try:
+        return tomllib.loads(source)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python's own, on whole numbers of thousands of digits
+        raise ValueError("a number of too many digits to read") from None
 
 
 def files(paths: Sequence[Path]) -> list[Path]:

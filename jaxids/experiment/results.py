@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table, in_words, nearest
+from jaxids.words import shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,9 +54,13 @@ class Results:
         for key in wanted:
             if key not in known:
                 raise ValueError(f"{key}: got {wanted[key]!r}; {nearest(key, list(known))}")
-        wanted = {key: _plain(value) for key, value in wanted.items()}
+        for key, value in wanted.items():
+            there = dict.fromkeys(facts[key] for facts in map(_facts, self.curves) if key in facts)
+            if _alike(value) not in map(_alike, there):
+                raise ValueError(f"{key}: got {shown(value)}; it takes one of {shown(list(there))}")
+        wanted = {key: _alike(value) for key, value in wanted.items()}
         chosen = [
-            replace(panel, curves=[curve for curve in panel.curves if wanted.items() <= _facts(curve).items()])
+            replace(panel, curves=[curve for curve in panel.curves if wanted.items() <= _alikes(curve).items()])
             for panel in self.panels
         ]
         return Results(self.folder, [panel for panel in chosen if panel.curves])
@@ -101,6 +106,16 @@ class Results:
 def _plain(value: Any) -> Any:
     """A value that can be compared and written in one column."""
     return in_words(list(value)) if isinstance(value, list | tuple) else value
+
+
+def _alike(value: Any) -> Any:
+    """The same for values that differ in spaces only, as formulas may."""
+    plain = _plain(value)
+    return "".join(plain.split()) if isinstance(plain, str) else plain
+
+
+def _alikes(curve: Curve) -> Table:
+    return {key: _alike(value) for key, value in _facts(curve).items()}
 
 
 def _facts(curve: Curve) -> Table:

@@ -21,8 +21,9 @@ Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
 
 
 def _coordinates(name: str, u: Float[Array, "p"], dim: int) -> Float[Array, "p"]:
+    u = checks.floats("u", u, ("p",))
     if u.shape != (dim,):
-        raise ValueError(f"dim: got {u.shape[-1] if u.ndim else 0}; {name} takes {dim}")
+        raise ValueError(f"u: got a point of dim {u.shape[0]}; {name} takes {dim}")
     return u
 
 
@@ -42,7 +43,7 @@ def branin(u: Float[Array, "2"]) -> Float[Array, ""]:
 
 def ackley(u: Float[Array, "p"]) -> Float[Array, ""]:
     """Ackley's function on [−5, 5]^p, with the maximum 0 in the middle."""
-    x = 10 * u - 5
+    x = 10 * checks.floats("u", u, ("p",)) - 5
     bowl = -20 * jnp.exp(-0.2 * jnp.sqrt(jnp.mean(x**2) + 1e-12))
     return -(bowl - jnp.exp(jnp.mean(jnp.cos(2 * jnp.pi * x))) + 20 + jnp.e)
 
@@ -85,7 +86,7 @@ def on_grid(
     checks.count("per_side", per_side)
     points = grid(dim, per_side)
     takes = "a function of a point that gives a number"
-    values = checks.number("function", at_points(function, points), takes)
+    values = checks.number("function", at_points("function", function, points), takes)
     if values.shape != (len(points),) or np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
         raise ValueError(f"function: got values of wrong shape or all equal; it takes {takes}")
     with np.errstate(over="ignore"):

@@ -164,11 +164,12 @@ def _noise(points: np.ndarray, rho: Any, rho_bound: Any) -> tuple[np.ndarray, np
 def noise_at(points: np.ndarray, rho: Any) -> np.ndarray:
     """Noise bounds at points [K, p], given as one number, as [K], or as a function of a point."""
     if callable(rho):
-        rho = at_points(rho, points)
-    return checks.shape("rho", np.full(len(points), rho) if np.ndim(rho) == 0 else rho, (len(points),))
+        return checks.shape("rho", at_points("rho", rho, points), (len(points),))
+    return checks.each("rho", rho, len(points))
 
 
-def at_points(function: Callable[[Any], Any], points: np.ndarray) -> np.ndarray:
-    """A function of a point at points [K, p], in double precision."""
-    with jax.enable_x64(True):
+def at_points(name: str, function: Callable[[Any], Any], points: np.ndarray) -> np.ndarray:
+    """A function of a point at points [K, p], in double precision, or a ValueError that names it."""
+    takes = "a function of a point that gives a number"
+    with jax.enable_x64(True), checks.naming(name, function, takes):
         return np.asarray(jax.vmap(function)(jnp.asarray(points, float)))
