@@ -118,7 +118,8 @@ def box(low: Any, high: Any) -> Box:
 def ball(centre: Any, radius: float = 1.0) -> Ball:
     """The points within `radius` of a centre, a list of p numbers."""
     checks.positive("radius", radius)
-    checks.working("radius", np.multiply(2, [radius]))  # its size fits too
+    if checks.concrete(radius):
+        checks.working("radius", np.multiply(2, [radius]))  # its size fits too
     middle = checks.working("centre", checks.shape("centre", centre, ("p",)))
     return Ball(jnp.asarray(middle), jnp.asarray(radius, middle.dtype))
 

@@ -183,9 +183,9 @@ def check(kernel: Any, dim: int) -> Any:
     """A kernel on points [dim] from whatever `of` takes, or a ValueError if it does not give one number."""
     kernel, point = of(kernel), jax.ShapeDtypeStruct((checks.count("dim", dim),), jnp.result_type(float))
     given = checks.returned("kernel", kernel, (point, point), TAKES)
-    shape, kind = getattr(given, "shape", None), getattr(given, "dtype", type(given).__name__)
-    if shape != () or not jnp.issubdtype(kind, jnp.floating):
-        raise ValueError(f"kernel: got one that returns {kind} of shape {shape}; it takes {TAKES}")
+    if getattr(given, "shape", None) != () or not jnp.issubdtype(given.dtype, jnp.floating):
+        what = f"shape {list(given.shape)}" if getattr(given, "shape", ()) else checks.shown(given)
+        raise ValueError(f"kernel: got one that returns {what}; it takes {TAKES}")
     return kernel
 
 

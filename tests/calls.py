@@ -58,6 +58,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (problems.norm, {"problem": ON_POINTS}),
     (problems.check_draws, {"problem": FIXED}),
     (functions.on_grid, {"function": plain, "kernel": KERNEL, "rho": 0.5, "dim": 1, "per_side": 3, **NOISE}),
+    (functions.grid, {"dim": 2, "per_side": 3}),
     (functions.branin, {"u": POINTS[1]}),
     (functions.ackley, {"u": POINTS[1]}),
     (policies.ucb, {"weighted": True, **ESTIMATOR}),

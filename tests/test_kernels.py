@@ -88,7 +88,7 @@ def test_length_scales_are_leaves(points):
         (lambda: kernels.polynomial(2, -1.0), "bias: got -1; it takes a number ≥ 0"),
         (lambda: kernels.of("rbf"), "kernel: got 'rbf'; it takes a function"),
         (lambda: kernels.rbf([1.0, [2.0]]), r"scale: got \[1.0, \[2.0\]\]; it takes numbers > 0"),
-        (lambda: kernels.check(lambda x, y: 1j, 2), "kernel: got one that returns complex64 of shape"),
+        (lambda: kernels.check(lambda x, y: 1j, 2), "kernel: got one that returns .*complex64.*; it takes"),
         (lambda: kernels.check(kernels.rbf(), 0), "dim: got 0; it takes a whole number"),
         (lambda: kernels.gram(3.0, [[0.0], [None]]), r"rows: got \[\[0.0\], \[None\]\]; it takes points"),
         (lambda: kernels.gram("rbf", jnp.zeros((2, 1))), "kernel: got 'rbf'; it takes a function of two points"),

@@ -12,6 +12,7 @@ from jaxids.continuous import search
 from jaxids.continuous.surface import Function, Scalar, check_kernel, noise_function
 from jaxids.domains import Domain
 from jaxids.problems import Noise, gaussian
+from jaxids.problems.noise import check_noise
 
 
 @partial(
@@ -49,7 +50,7 @@ def problem(
     starts. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the same way.
     """
     domains.check(domain)
-    checks.function("noise", noise)
+    check_noise(noise)
     noise_of = noise_function(rho)
     points = domain.spread(search.SPREAD)
     for name, given in {"function": function, "rho": noise_of}.items():

@@ -7,6 +7,7 @@ Whether a text is one is known without JAX; its meaning is given by a vocabulary
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -89,7 +90,9 @@ def _nodes(text: Any) -> list[ast.AST]:
     if not isinstance(text, str):
         return []
     try:
-        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's on what is odd, as `1if`
+            nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     calls = [node for node in nodes if isinstance(node, ast.Call)]

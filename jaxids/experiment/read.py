@@ -10,9 +10,11 @@ from typing import Any
 from jaxids.experiment import claims, keys, schema, unfold
 from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
+from jaxids.words import in_short
 
 NAME = re.compile(r"[^\W_][\w .+=-]{0,99}")
 RECORD = "experiment.json"  # in a folder of results
+LONGEST = 1500  # characters of a message: labels are of any length
 RESERVED = ("report.html", "report.json", "panels.pdf", "panels.png")
 
 
@@ -54,7 +56,7 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
     except RecursionError:
         raise ValueError(f"{path}: lists or tables within each other, too many to read") from None
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {in_short(str(error), LONGEST)}") from None
 
 
 def _parsed(source: str) -> Table:

@@ -99,7 +99,9 @@ def on_grid(
 
 def grid(dim: int, per_side: int) -> np.ndarray:
     """Points of the unit box on a grid, [per_side ** dim, dim]."""
-    if per_side**dim > MOST:
-        raise ValueError(f"per_side: got {per_side}, {per_side**dim} points with dim = {dim}; it takes at most {MOST}")
+    dim, per_side = checks.count("dim", dim), checks.count("per_side", per_side)
+    if dim * np.log(per_side) > np.log(MOST):
+        many = f"{per_side**dim} points" if dim < 10 else "too many points"
+        raise ValueError(f"per_side: got {per_side}, {many} with dim = {dim}; it takes at most {MOST}")
     side = np.linspace(0, 1, per_side) if per_side > 1 else np.array([0.5])
     return np.array(list(itertools.product(side, repeat=dim)))

@@ -31,6 +31,5 @@ def check_noise(noise: Noise) -> None:
     takes = "a function of a stream that gives a float for every trial, as problems.gaussian"
     source = draws.Stream(jnp.zeros((2, 3), jnp.uint32), jnp.uint32(0))
     given = checks.returned("noise", noise, (source,), takes)
-    shape, kind = getattr(given, "shape", None), getattr(given, "dtype", type(given).__name__)
-    if shape != (3,) or not jnp.issubdtype(kind, jnp.floating):
-        raise ValueError(f"noise: got one that gives {kind} of shape {shape} for 3 trials; it takes {takes}")
+    if getattr(given, "shape", None) != (3,) or not jnp.issubdtype(given.dtype, jnp.floating):
+        raise ValueError(f"noise: got one that gives {checks.shown(given)} for 3 trials; it takes {takes}")
