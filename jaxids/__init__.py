@@ -4,7 +4,7 @@ TYPE_CHECKING = False  # as of `typing`, whose import takes as long as the inter
 if TYPE_CHECKING:
     from typing import Any
 
-    from jaxids import beliefs, confidence, continuous, domains, hooks, information, kernels, policies, problems, ratio
+    from jaxids import beliefs, confidence, continuous, domains, information, kernels, policies, problems, ratio, series
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
@@ -17,13 +17,13 @@ __all__ = [
     "confidence",
     "continuous",
     "domains",
-    "hooks",
     "information",
     "kernels",
     "load",
     "policies",
     "problems",
     "ratio",
+    "series",
     "simulate",
 ]
 _HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.load"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxids import outputs
-from jaxids.bench.thirteen import THIRTEEN
+from jaxids.names import THIRTEEN
 from jaxids.experiment import keys
 
 SCALES = ("linear", "log-log", "log-time")

@@ -5,6 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Series(NamedTuple):
+    """One quantity over trials: its mean and standard error at the recorded steps [R], every trial's at the last."""
+
+    mean: np.ndarray
+    stderr: np.ndarray  # NaN below two trials
+    final: np.ndarray  # [trials]
+
+
 class Moments(NamedTuple):
     """How many trials there were, their mean, and the sum of squared distances from it."""
 

@@ -1,6 +1,6 @@
 """The simulator: many independent trials of one policy on one problem, and their regret."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import checks, moments, policies, workers
+from jaxids.moments import Series
 from jaxids.problems import Problem
+from jaxids.series import NAMED
 from jaxids.tiles import Hook
 
 POINTS = 200  # steps recorded when the caller names none
@@ -18,14 +20,19 @@ POINTS = 200  # steps recorded when the caller names none
 
 @dataclass(frozen=True)
 class Result:
-    """Regret over trials: its mean and standard error at `steps`, and every trial's regret at the last."""
+    """Series over trials by name, "regret" among them: mean and standard error at `steps`, every trial's at the last.
+
+    `mean`, `stderr` and `final` are those of the regret.
+    """
 
     steps: np.ndarray
-    mean: np.ndarray
-    stderr: np.ndarray
-    final: np.ndarray
+    series: dict[str, Series]
     recorded: Any = None
     totals: Any = None
+
+    mean = property(lambda self: self.series["regret"].mean)
+    stderr = property(lambda self: self.series["regret"].stderr)
+    final = property(lambda self: self.series["regret"].final)
 
 
 def simulate(
@@ -36,15 +43,16 @@ def simulate(
     trials: int,
     steps: int,
     at: Any = None,
-    record: Hook | None = None,
+    record: Hook | Mapping[str, Hook] | Sequence[str] | None = None,
     total: Hook | None = None,
     devices: Sequence[Any] | None = None,
 ) -> Result:
     """Play a policy on a problem in many independent trials.
 
-    `at` are the steps to record (by default 200, evenly spread up to the last). `record` is called at every step with a
-    `jaxids.tiles.Step`, whose arrays have trials on the last axis; what it returns is kept at the steps of `at` and
-    comes back as `result.recorded` with axes [trials, at, …]. What `total` returns is summed over all steps, as
+    `at` are the steps to record (by default 200, evenly spread up to the last). `record` are names of
+    series, as ["simple_regret", "ratio"], or a dictionary of functions of a step that give one number for every trial;
+    they come back in `result.series`. A function alone may give any arrays, which come back as `result.recorded` with
+    axes [trials, at, …]. It is called with a `jaxids.tiles.Step`, whose arrays have trials on the last axis. What `total` returns is summed over all steps, as
     `result.totals` [trials, …]. `devices` are all of the default platform's; on a CPU tiles run on as many threads as
     there are cores. With one trial the standard error is NaN.
     """
@@ -57,22 +65,40 @@ def simulate(
         )
     problem.check()
     policies.check(policy)
-    for name, hook in {"record": record, "total": total}.items():
-        if hook is not None:
-            checks.function(name, hook)
+    series, hook = _recorded(record)
+    if total is not None:
+        checks.function("total", total)
     if devices is not None and not (isinstance(devices, Sequence) and all(isinstance(d, jax.Device) for d in devices)):
         raise ValueError(f"devices: got {checks.shown(devices)}; it takes a list of them, as of jax.devices()")
     at = recorded_steps(steps, at)
     until = at if at[-1] == steps else np.append(at, np.int32(steps))
-    regret, final, kept, sums = moments.empty(len(at)), [], [], []
+    found, final, kept, sums = dict[str, moments.Moments](), dict[str, list[np.ndarray]](), [], []
     run = partial(workers.run, problem, policy, key=key, trials=trials, at=until, devices=devices)
-    for tile in run(record=record, total=total):
-        regret = moments.merge(regret, tile.regret[: len(at)])
-        final.append(tile.regret[-1])
+    for tile in run(series=series, record=hook, total=total):
+        for name, values in tile.series.items():
+            found[name] = moments.merge(found.get(name, moments.empty(len(at))), values[: len(at)])
+            final.setdefault(name, []).append(values[-1])
         kept.append(jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded))
         sums.append(tile.totals)
     recorded, totals = (jax.tree.map(lambda *parts: _joined(parts), *trees) for trees in (kept, sums))
-    return Result(at, regret.mean, regret.stderr, np.concatenate(final), recorded, totals)
+    named = {name: Series(m.mean, m.stderr, np.concatenate(final[name])) for name, m in found.items()}
+    return Result(at, named, recorded, totals)
+
+
+def _recorded(record: Any) -> tuple[dict[str, Hook], Hook | None]:
+    """The series to keep by name, and the hook whose arrays are kept as they are."""
+    if record is None or callable(record):
+        return {}, record
+    known = f"a function of a step, a dictionary of them, or a list of names of {', '.join(NAMED)}"
+    if isinstance(record, Mapping):
+        for name, hook in record.items():
+            checks.function("record", hook, known)
+            if not isinstance(name, str) or name == "regret":
+                raise ValueError(f"record: got {checks.shown(name)} as a name; it takes text, and not 'regret'")
+        return dict(record), None
+    if isinstance(record, str) or not isinstance(record, Sequence) or any(name not in NAMED for name in record):
+        raise ValueError(f"record: got {checks.shown(record)}; it takes {known}")
+    return {name: NAMED[name] for name in record}, None
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -32,6 +32,7 @@ class Step(NamedTuple):
     instance: Instance
     state: Any  # the belief before the step
     recommended: Int[Array, "..."]  # the action of the highest estimate after it
+    band: Band  # what was known before it
 
 
 Hook = Callable[[Step], Any]
@@ -42,6 +43,7 @@ class _Carry(NamedTuple):
     state: Any
     regret: lanes.Sum
     fault: faults.Fault
+    series: Any
     recorded: Any
     totals: Any
 
@@ -78,9 +80,10 @@ def _run_tile(
     at: Int[Array, "R"],
     *,
     width: int,
+    series: tuple[tuple[str, Hook], ...],
     record: Hook | None,
     total: Hook | None,
-) -> tuple[Float[Array, "R n"], Any, Any, faults.Fault]:
+) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
     of_instance, of_noise, of_policy = trial_keys(key, first + jnp.arange(width, dtype=jnp.uint32))
     instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
     noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
@@ -92,21 +95,24 @@ def _run_tile(
         state, choice, reward = play(problem, policy, instance, carry.state, *streams)
         regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
         recommended = lanes.first_max(problem.belief.mean(state)).arg  # compiled only if a hook asks for it
-        seen = Step(choice, reward, regret.value, instance, carry.state, recommended)
+        band = band_of(problem, policy, instance, carry.state)
+        seen = Step(choice, reward, regret.value, instance, carry.state, recommended, band)
+        numbers = {name: _hooked(name, hook, seen) for name, hook in series}
         kept, added = _hooked("record", record, seen), _hooked("total", total, seen)
         totals, overflow = _plus(carry.totals, added), _overflows(carry.totals, added)
         fault = faults.after(carry.fault, carry.step, choice, reward, instance.rho.shape[0], overflow)
-        return _Carry(carry.step + 1, state, regret, fault, kept, totals)
+        return _Carry(carry.step + 1, state, regret, fault, numbers, kept, totals)
 
-    def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Array, Any]]:
+    def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Any, Any]]:
         carry = lax.fori_loop(carry.step, target, step, carry)
-        return carry, (carry.regret.value, carry.recorded)
+        return carry, ({"regret": carry.regret.value, **carry.series}, carry.recorded)
 
     belief, none = problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0)
-    start = _Carry(jnp.int32(0), belief, none, faults.at_start(instance), None, None)
+    start = _Carry(jnp.int32(0), belief, none, faults.at_start(instance), None, None, None)
     shapes = jax.eval_shape(lambda c: step(0, c), start)
     recorded, totals = _zeros("record", shapes.recorded, width), _zeros("total", shapes.totals, width)
-    start = start._replace(recorded=recorded, totals=jax.tree.map(_sum_of, totals))
+    numbers = {name: _one_each(name, shape, width) for name, shape in shapes.series.items()}
+    start = start._replace(series=numbers, recorded=recorded, totals=jax.tree.map(_sum_of, totals))
     end, (regret, kept) = lax.scan(until, start, at)
     totals = jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
     return regret, kept, totals, end.fault
@@ -126,6 +132,14 @@ def _zeros(name: str, shapes: Any, width: int) -> Any:
         if leaf.shape[-1:] != (width,):
             raise ValueError(f"{name}: got an array of shape {list(leaf.shape)}; it takes trials on the last axis")
     return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+
+def _one_each(name: str, shape: Any, width: int) -> Array:
+    """Zeros in place of a series, or a ValueError if it is not one number for every trial."""
+    if getattr(shape, "shape", None) != (width,):
+        got = f"one of shape {list(shape.shape)}" if hasattr(shape, "shape") else checks.shown(shape)
+        raise ValueError(f"record: got {name}, {got}; it takes one number for every trial")
+    return jnp.zeros(shape.shape, shape.dtype)
 
 
 def _sum_of(zeros: Array) -> Array | lanes.Sum:
@@ -158,7 +172,7 @@ def _is_sum(value: Any) -> bool:
 @cache
 def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any, faults.Fault]]:
     """The jitted tile of a platform."""
-    return jax.jit(_run_tile, static_argnames=("width", "record", "total"), compiler_options=compiler.options(platform))
+    return jax.jit(_run_tile, static_argnames=("width", "series", "record", "total"), compiler_options=compiler.options(platform))
 
 
 def tile_width(problem: Problem, platform: str) -> int:

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +23,10 @@ AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 
 @dataclass(frozen=True)
 class Tile:
-    """The trials of one tile: regret [R, n] and what was kept [R, …, n] at the recorded steps, totals […, n]."""
+    """The trials of one tile: series [R, n], "regret" among them, and what was kept [R, …, n], totals […, n]."""
 
     index: int
-    regret: np.ndarray
+    series: dict[str, np.ndarray]
     recorded: Any
     totals: Any
 
@@ -48,6 +48,7 @@ def run(
     key: Key[Array, ""],
     trials: int,
     at: np.ndarray,
+    series: Mapping[str, Hook] | None = None,
     record: Hook | None = None,
     total: Hook | None = None,
     devices: Sequence[Any] | None = None,
@@ -64,7 +65,7 @@ def run(
     platform = devices[0].platform
     width = tile_width(problem, platform)
     count = -(-trials // width)
-    tile = partial(compiled(platform), width=width, record=record, total=total)
+    tile = partial(compiled(platform), width=width, series=tuple((series or {}).items()), record=record, total=total)
     problem, policy = jax.tree.map(_default_precision, (problem, policy))
     placed = [jax.device_put((problem, policy, key), device) for device in devices]
     for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing

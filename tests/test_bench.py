@@ -17,7 +17,7 @@ import pytest
 import jaxids
 from jaxids import cli, continuous, kernels, policies, problems, simulate
 from jaxids.bench import batched, loop, measure, mixes, points, searches
-from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
+from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
 BANDIT = measure.instance(num_actions=8, dim=2)
 # of the shape that the comparisons have compiled for

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxids import cli, hooks, kernels, load, policies, simulate
+from jaxids import cli, kernels, load, policies, series, simulate
 from jaxids.experiment import read
 from jaxids.experiment.watch import watch
 from jaxids.plot import along
@@ -41,7 +41,7 @@ def test_simple_regret_is_that_of_the_highest_estimate_after_the_step(x64):
     problem = functions.on_grid(functions.motorcycle, kernels.rbf(0.1), 0.3, dim=1, per_side=12)
     policy, options = policies.PAPER["W-TS"], {"key": KEY, "trials": 3, "steps": 15, "at": range(1, 16)}
     played = simulate(problem, policy, record=lambda step: (step.choice.action, step.reward), **options).recorded
-    simple = simulate(problem, policy, record=hooks.simple_regret, **options).recorded
+    simple = simulate(problem, policy, record=series.simple_regret, **options).recorded
     gram, f = np.asarray(problem.instance.features.T @ problem.instance.features), np.asarray(problem.instance.mean)
     for trial, (actions, rewards) in enumerate(zip(*played, strict=True)):
         for t in range(1, 16):

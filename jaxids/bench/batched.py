@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxids.bench import mixes
-from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
+from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
 
 BLOCK_NUMBERS = 2**16  # in the largest array of a block
 

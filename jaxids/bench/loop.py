@@ -6,7 +6,7 @@ It keeps V_t and Σ x y/ρ² themselves, and inverts and factors anew at every s
 import numpy as np
 
 from jaxids.bench import mixes
-from jaxids.bench.thirteen import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
+from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
 
 
 def simulate(

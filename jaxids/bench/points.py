@@ -14,7 +14,7 @@ from jaxids import kernels, policies, problems
 from jaxids.bench import mixes
 from jaxids.bench.measure import fastest
 from jaxids.bench.table import number
-from jaxids.bench.thirteen import DELTA, NORM_BOUND
+from jaxids.names import DELTA, NORM_BOUND
 from jaxids.simulator import simulate
 
 KERNELS = {"rbf": kernels.rbf(0.1), "matern12": kernels.matern12(0.2)}  # of low rank, and of full

@@ -54,7 +54,7 @@ def simulate(
     every = np.concatenate(regret)[:trials]
     found = moments.merge(moments.empty(steps), every.T)
     at = np.arange(1, steps + 1, dtype=np.int32)
-    return Result(at, found.mean, found.stderr, every[:, -1], np.concatenate(points)[:trials])
+    return Result(at, {"regret": moments.Series(found.mean, found.stderr, every[:, -1])}, np.concatenate(points)[:trials])
 
 
 @partial(jax.jit, static_argnames="steps")

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 import jaxids
-from jaxids import hooks, policies, workers
+from jaxids import policies, series, workers
 from jaxids.experiment import build, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
@@ -123,13 +123,13 @@ def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
     key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
-    total = hooks.pulls if job.setting["pulls"] else None
-    record = hooks.simple_regret if job.setting["simple"] else None
+    total = series.pulls if job.setting["pulls"] else None
+    kept = {"simple_regret": series.simple_regret} if job.setting["simple"] else {}
     problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory
     run = partial(workers.run, problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
-    for tile in _named(job.name, run(record=record, total=total, indices=_missing(job, progress))):
-        if not np.all(np.isfinite(tile.regret)):
+    for tile in _named(job.name, run(series=kept, total=total, indices=_missing(job, progress))):
+        if not np.all(np.isfinite(tile.series["regret"])):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
-        arrays = {"steps": at, "regret": tile.regret, "pulls": tile.totals, "simple": tile.recorded}
+        arrays = {"steps": at, "regret": tile.series["regret"], "pulls": tile.totals, "simple": tile.series.get("simple_regret")}
         store.write_tile(job.folder, tile.index, {name: part for name, part in arrays.items() if part is not None})
         progress.advance(job.width)

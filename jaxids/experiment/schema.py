@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxids.bench.thirteen import THIRTEEN
+from jaxids.names import THIRTEEN
 from jaxids.experiment import formulas
 from jaxids.experiment.keys import REQUIRED, Key, floats, is_names, is_number, is_numbers, is_whole, number, one_of
 

@@ -1,4 +1,7 @@
-"""The thirteen policies of the paper as plain data, for the NumPy simulators and for a command line without JAX."""
+"""Names and defaults that everything shares, as plain data: the command line answers without JAX.
+
+The thirteen policies of the paper, the numbers of an estimator, and the series that a run can keep besides regret.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -32,4 +35,12 @@ THIRTEEN: dict[str, Plan] = {
     "DIDS-TS": Plan("IDS", gain="TS", deterministic=True),
     "IDS-E": Plan("IDS", gain="E"),
     "DIDS-E": Plan("IDS", gain="E", deterministic=True),
+}
+
+SERIES: dict[str, str] = {
+    "simple_regret": "regret of the action of the highest estimate after the step",
+    "ratio": "Ψ of what was played: of its mix, or of the one action with I^F",
+    "gain": "the gain expected of what was played, by the policy's own information function, or by I^F",
+    "beta": "β_t, the scale of the confidence band",
+    "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
 }

@@ -1,0 +1,52 @@
+"""What `simulate` may keep or sum besides regret, as functions of a step: `record=["simple_regret"]`, `total=pulls`.
+
+Each gives one number for every trial, but `pulls`, which is to be summed over steps and gives one for every action.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxids import lanes, names
+from jaxids import ratio as ratios
+from jaxids.tiles import Step
+
+
+def simple_regret(step: Step) -> Float[Array, "..."]:
+    """How far the mean of the action that would be recommended after the step is below the best."""
+    return jnp.max(step.instance.mean, axis=0) - lanes.pick(step.instance.mean, step.recommended)
+
+
+def ratio(step: Step) -> Float[Array, "..."]:
+    """Ψ of the mix that was played from, or of the one action played, with I^F."""
+    if step.choice.mix is not None:
+        return step.choice.mix.value
+    return ratios.quotient(lanes.pick(step.band.gap, step.choice.action), information(step))
+
+
+def gain(step: Step) -> Float[Array, "..."]:
+    """The gain expected of the mix that was played from, or I^F of the one action played."""
+    mix, gains = step.choice.mix, step.choice.gain
+    if mix is None or gains is None:
+        return information(step)
+    return ratios.blend(mix.weight, lanes.pick(gains, mix.first), lanes.pick(gains, mix.second))
+
+
+def beta(step: Step) -> Float[Array, "..."]:
+    """β_t before the step."""
+    return step.band.beta
+
+
+def information(step: Step) -> Float[Array, "..."]:
+    """I^F of the action played: what its observation adds to log det V_t."""
+    rho = lanes.pick(step.band.rho, step.choice.action)
+    return jnp.log1p(lanes.pick(step.band.var, step.choice.action) / rho**2)
+
+
+def pulls(step: Step) -> Int[Array, "K ..."]:
+    """1 for the action played, 0 for the others: to be summed over steps."""
+    return (jnp.arange(step.instance.rho.shape[0])[:, None] == step.choice.action).astype(jnp.int32)
+
+
+NAMED: dict[str, Callable[[Step], Float[Array, "..."]]] = {name: globals()[name] for name in names.SERIES}
