@@ -122,8 +122,13 @@ def _hooked(name: str, hook: Hook | None, seen: Step) -> Any:
     """What a hook keeps of a step, or a ValueError if it cannot be called so, or gives what is no array."""
     if hook is None:
         return None
-    checks.returned(name, hook, (seen,), "a function of a step that gives arrays")
-    return hook(seen)
+    takes = "a function of a step that gives arrays"
+    with checks.naming(name, hook, takes):
+        given = hook(seen)
+    for leaf in jax.tree.leaves(given):
+        if not isinstance(leaf, jax.Array):
+            raise ValueError(f"{name}: got {checks.shown(hook)}, which gives {checks.shown(leaf)}; it takes {takes}")
+    return given
 
 
 def _zeros(name: str, shapes: Any, width: int) -> Any:
