@@ -4,7 +4,7 @@ TYPE_CHECKING = False  # as of `typing`, whose import takes as long as the inter
 if TYPE_CHECKING:
     from typing import Any
 
-    from jaxids import beliefs, confidence, continuous, domains, information, kernels, policies, problems, ratio, series
+    from jaxids import beliefs, confidence, domains, fields, information, kernels, policies, problems, ratio, series
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
@@ -15,8 +15,8 @@ __all__ = [
     "Results",
     "beliefs",
     "confidence",
-    "continuous",
     "domains",
+    "fields",
     "information",
     "kernels",
     "load",

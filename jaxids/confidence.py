@@ -1,19 +1,31 @@
 """The confidence band of a belief and what follows from it: β_t, upper bounds, the UCB action, the surrogate gap.
 
 β_t = √(2 log(1/δ) + log det V_t − log det V_0) + √λ · norm bound   (Lemmas on linear and on RKHS regression)
+
+A band is what is known *at some actions*: `mean`, `var`, `gap`, … have one number for each. What concerns the *whole*
+set is asked of it through verbs: the UCB action, the best action of a posterior draw, the least ratio. An action is an
+opaque handle, to be had from a verb and given to another: an index where there are finitely many, a point of a box or
+ball (`fields.Field`, the same verbs on those). So what is written on a band is written once.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import checks, draws, lanes
+from jaxids import checks, draws, lanes, ratio
+from jaxids.types import Number
 
-Number = Float[Array, "..."] | float
+__all__ = ["Action", "Band", "Most", "Solver", "Surfaces", "beta", "floored", "solved"]
+
+Action = Any  # a handle: an index [...], or a point [p, ...]
+Surfaces = Callable[["Band"], tuple[Array, Array]]  # the gap and the gain at a band's actions
+Solver = Callable[[Array, Array], ratio.Mix]
 
 
 def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Float[Array, "..."]:
@@ -27,6 +39,33 @@ def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Flo
     return jnp.sqrt(log_det - 2 * jnp.log(delta)) + jnp.sqrt(lam) * norm_bound
 
 
+def solved(solver: Solver, gap: Float[Array, "K ..."], gain: Float[Array, "K ..."]) -> ratio.Mix:
+    """A solver's mix, or a ValueError if it gives none."""
+    with checks.naming("solver", solver, "a function of gaps and gains"):
+        mix = solver(gap, gain)
+    if not isinstance(mix, ratio.Mix):
+        raise ValueError(f"solver: got one that gives {checks.shown(mix)}; it takes one that gives a ratio.Mix")
+    return mix
+
+
+class Most(NamedTuple):
+    """Where a quantity is largest: the action, its value there, and the values that were looked at."""
+
+    action: Action
+    value: Float[Array, "..."]
+    values: Float[Array, "K ..."]
+
+
+def floored(values: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
+    """Where no action tells anything, the least gap decides, not the lowest index."""
+    return jnp.maximum(values, jnp.sqrt(jnp.finfo(values.dtype).tiny))
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("state", "features", "rho", "delta", "lam", "norm_bound", "scale"),
+    meta_fields=("belief",),
+)
 @dataclass(frozen=True)
 class Band:
     """What a policy knows at one step; each quantity is computed once, when it is first asked for.
@@ -35,32 +74,39 @@ class Band:
     inside a traced loop cannot be kept for later.
     """
 
-    belief: ModuleType
+    belief: Any
     state: Any
+    features: Float[Array, "d K ..."]
     rho: Float[Array, "K ..."]
     delta: Number
     lam: Number
     norm_bound: Number
+    scale: Number | None = None  # of β_t; none is 1
+
+    def scaled(self, scale: Number | None) -> "Band":
+        """The band with β_t times a number."""
+        return self if scale is None else replace(self, scale=scale)
 
     @cached_property
     def mean(self) -> Float[Array, "K ..."]:
         """The estimate of every action's mean."""
-        return self.belief.mean(self.state)
+        return self.belief.mean(self.state, self.features)
 
     @cached_property
     def var(self) -> Float[Array, "K ..."]:
         """σ_t(x)² of every action."""
-        return lanes.shared(self.belief.var(self.state))
+        return lanes.shared(self.belief.var(self.state, self.features))
 
     @cached_property
     def beta(self) -> Float[Array, "..."]:
         """β_t."""
-        return beta(self.belief.log_det(self.state), self.delta, self.lam, self.norm_bound)
+        value = beta(self.belief.log_det(self.state), self.delta, self.lam, self.norm_bound)
+        return value if self.scale is None else self.scale * value
 
     @cached_property
     def radius(self) -> Float[Array, "K ..."]:
         """β_t σ_t(x), half the width of the band."""
-        return self.beta * jnp.sqrt(self.var)
+        return self.beta * lanes.root(self.var)
 
     @cached_property
     def upper(self) -> Float[Array, "K ..."]:
@@ -68,24 +114,88 @@ class Band:
         return lanes.shared(self.mean + self.radius)
 
     @cached_property
-    def top(self) -> lanes.Best:
-        """The UCB action and the largest upper bound."""
-        return lanes.first_max(self.upper)
-
-    @cached_property
-    def ucb(self) -> Int[Array, "..."]:
-        """The UCB action."""
-        return self.top.arg
-
-    @cached_property
     def gap(self) -> Float[Array, "K ..."]:
         """Δ_t⁺(x): the largest upper bound less the lower bound of x."""
         return self.top.value - self.mean + self.radius
 
-    def cov_with(self, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
+    def seen(self, action: Action) -> Any:
+        """What the belief sees of one action."""
+        return self.belief.at(self.features, action)
+
+    def cov_with(self, action: Action) -> Float[Array, "K ..."]:
         """The posterior covariance of every action with one."""
-        return self.belief.cov_with(self.state, action)
+        return self.belief.cov_with(self.state, self.features, self.seen(action))
+
+    # what concerns the whole set
+
+    def most(self, surface: Callable[["Band"], Array]) -> Most:
+        """The action at which a quantity, a function of a band, is largest; the lowest index wins a tie."""
+        values = surface(self)
+        return Most(*lanes.first_max(values), values)
+
+    @cached_property
+    def top(self) -> Most:
+        """The UCB action and the largest upper bound."""
+        return self.most(lambda band: band.upper)
+
+    @cached_property
+    def ucb(self) -> Action:
+        """The UCB action."""
+        return self.top.action
+
+    @cached_property
+    def leader(self) -> Most:
+        """The action of the highest estimate."""
+        return self.most(lambda band: band.mean)
+
+    def uniform(self, source: draws.Stream) -> Action:
+        """Any action, each as likely."""
+        return (draws.uniform(source, 1)[0] * self.rho.shape[0]).astype(jnp.int32)
+
+    @property
+    def handle(self) -> tuple[tuple[int, ...], Any, str]:
+        """The shape and kind of an action, and both in words."""
+        shape = self.rho.shape[1:]
+        return shape, jnp.integer, f"whole numbers of shape {list(shape)}, one for each trial"
+
+    def fits(self, action: Action) -> Bool[Array, "..."]:
+        """Whether there is such an action."""
+        return (action >= 0) & (action < self.rho.shape[0])
+
+    def var_of(self, action: Action) -> Float[Array, "..."]:
+        """σ_t² of one action."""
+        return lanes.pick(self.var, action)
+
+    def rho_of(self, action: Action) -> Float[Array, "..."]:
+        """The noise bound of one action."""
+        return lanes.pick(self.rho, action)
+
+    def gap_of(self, action: Action) -> Float[Array, "..."]:
+        """Δ_t⁺ of one action."""
+        return lanes.pick(self.gap, action)
 
     def sample(self, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "K ..."]:
         """Every action's mean under one posterior draw."""
-        return self.belief.sample(self.state, source, scale)
+        return self.belief.sample(self.state, self.features, source, scale)
+
+    def best(self, source: draws.Stream, scale: Number = 1.0) -> Action:
+        """The best action of one posterior draw."""
+        return self.most(lambda band: band.sample(source, scale)).action
+
+    def average(self, source: draws.Stream, count: int, gain: Callable[[Action], Array]) -> Float[Array, "K ..."]:
+        """The mean of gain(best action of a draw) over several draws."""
+        nothing = jnp.zeros_like(self.var)
+
+        def add(i: Int[Array, ""], total: Array) -> Array:
+            return total + gain(self.best(draws.child(source, i + 1)))
+
+        return lax.fori_loop(0, count, add, nothing) / count
+
+    def least_ratio(self, surfaces: Surfaces, solver: Solver) -> tuple[ratio.Mix, Array, Array]:
+        """The mix that minimises the ratio of a gap and a gain over the whole set, and both at the band's actions."""
+        gap, gain = lanes.shared(surfaces(self))
+        return solved(solver, gap, floored(gain)), gap, gain
+
+    def expected(self, values: Float[Array, "K ..."], mix: ratio.Mix) -> Float[Array, "..."]:
+        """The mean under a mix of a quantity as `least_ratio` gives it: the gap or the gain."""
+        return ratio.blend(mix.weight, lanes.pick(values, mix.first), lanes.pick(values, mix.second))

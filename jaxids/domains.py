@@ -12,8 +12,10 @@ from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
 from jaxids import checks
+from jaxids.types import Point
 
-Point = Float[Array, "p"]
+__all__ = ["Ball", "Box", "Domain", "ball", "box", "check", "even"]
+
 register = jax.tree_util.register_dataclass
 
 
@@ -47,6 +49,10 @@ class Box:
         inside = even(count - len(corners), dim)
         return self.low + self.size * jnp.asarray(np.concatenate([corners, inside]), self.low.dtype)
 
+    def uniform(self, numbers: Float[Array, "q"]) -> Point:
+        """A point from p + 1 numbers uniform on (0, 1), each point as likely."""
+        return self.low + self.size * numbers[:-1]
+
     def project(self, point: Point) -> Point:
         """The nearest point of the box."""
         return jnp.clip(point, self.low, self.high)
@@ -74,10 +80,18 @@ class Ball:
     def spread(self, count: int) -> Float[Array, "n p"]:
         """Points that fill the ball evenly: a direction from normal quantiles, times u^(1/p)."""
         dim = self.centre.shape[0]
-        cube = jnp.asarray(even(count, dim + 1), self.centre.dtype)
+        return self._placed(jnp.asarray(even(count, dim + 1), self.centre.dtype))
+
+    def _placed(self, cube: Float[Array, "n q"]) -> Float[Array, "n p"]:
+        """Points of the unit cube in p + 1 dimensions as points of the ball, as evenly."""
+        dim = self.centre.shape[0]
         direction = ndtri(cube[:, :dim])
         length = jnp.maximum(jnp.linalg.norm(direction, axis=1, keepdims=True), jnp.finfo(cube.dtype).tiny)
         return self.centre + self.radius * cube[:, dim:] ** (1 / dim) * direction / length
+
+    def uniform(self, numbers: Float[Array, "q"]) -> Point:
+        """A point from p + 1 numbers uniform on (0, 1), each point as likely."""
+        return self._placed(numbers[None])[0]
 
     def project(self, point: Point) -> Point:
         """The nearest point of the ball."""

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import lanes
+from jaxids.confidence import Band
 from jaxids.policies import Choice
-from jaxids.problems import Instance
 
 RANGE = "numbers within the range of {precision} (JAX_ENABLE_X64=1 doubles it): see delta, lam, norm_bound and rho"
 KINDS = (
     ("problem: an instance has means or noise bounds that are not finite, or bounds ≤ 0", "finite ones and rho > 0"),
-    ("policy: its rule gave an action that there is not", "an index from 0 to K − 1"),
+    ("policy: its rule gave an action that there is not", "an index from 0 to K − 1, or a point of the domain"),
     ("policy: an upper bound or a posterior draw is NaN or infinite", RANGE),
     ("gap: NaN, infinite or negative", f"numbers ≥ 0, and {RANGE}"),
     ("gain: NaN, infinite or negative", f"numbers ≥ 0, and {RANGE}"),
@@ -35,28 +35,29 @@ class Fault(NamedTuple):
     step: Int[Array, "..."]
 
 
-def at_start(instance: Instance) -> Fault:
-    """Faults of the instances themselves."""
-    sound = lanes.all_finite(instance.mean) & lanes.all_finite(jnp.where(instance.rho > 0, instance.rho, jnp.nan))
+def at_start(sound: Bool[Array, "..."]) -> Fault:
+    """Faults of the instances themselves, given which are sound."""
     return Fault(jnp.where(sound, 0, 1).astype(jnp.int32), jnp.zeros(sound.shape, jnp.int32))
 
 
 def after(
     fault: Fault,
     step: Int[Array, ""],
+    band: Band,
     choice: Choice,
     reward: Float[Array, "..."],
-    actions: int,
     overflow: Bool[Array, "..."],
+    context: Bool[Array, "..."] | None = None,
 ) -> Fault:
-    """With what is wrong in one more step."""
-    fits = (choice.action >= 0) & (choice.action < actions)
+    """With what is wrong in one more step, and where the actions change, with whether those of the step are sound."""
+    fits = band.fits(choice.action)
     weight = jnp.zeros_like(reward) if choice.mix is None else choice.mix.weight
     sound = [fits, _finite(choice.score), _not_negative(choice.gap), _not_negative(choice.gain)]
     sound += [(weight >= 0) & (weight <= 1), jnp.isfinite(reward), ~overflow]
     kind = jnp.zeros_like(fault.kind)
     for number, right in reversed(list(enumerate(sound, 2))):  # of several, the first of the list
         kind = jnp.where(right, kind, number)
+    kind = kind if context is None else jnp.where(context, kind, 1)
     new = (fault.kind == 0) & (kind > 0)
     return Fault(jnp.where(new, kind, fault.kind), jnp.where(new, step + 1, fault.step))
 

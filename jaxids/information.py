@@ -1,4 +1,6 @@
-"""Information gain functions (Appendix D): (band, stream) → the gain of evaluating each action, [K].
+"""Information gain functions (Appendix D): (band, stream) → the gain of evaluating each of the band's actions, [K].
+
+They are written once, for finitely many actions, boxes and balls.
 
 `f` counts what an observation says about the whole function, the others what it says about one action x':
 
@@ -9,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax.numpy as jnp
-from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from jaxids import checks, draws, lanes
-from jaxids.confidence import Band
+from jaxids import checks, draws
+from jaxids.confidence import Action, Band
+
+__all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
 
 Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]
 
@@ -30,7 +33,7 @@ def ucb(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
 
 def ts(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
     """I^TS: what the observation says about the best action of one posterior draw."""
-    return about(band, lanes.first_max(band.sample(source)).arg)
+    return about(band, band.best(source))
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,15 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        nothing = jnp.zeros_like(band.var)
-
-        def add(i: Int[Array, ""], total: Array) -> Array:
-            return total + ts(band, draws.child(source, i + 1))
-
-        return lax.fori_loop(0, self.proposals, add, nothing) / self.proposals
+        return band.average(source, self.proposals, lambda target: about(band, target))
 
 
 e = Averaged()
 
 
-def about(band: Band, target: Int[Array, "..."]) -> Float[Array, "K ..."]:
+def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     """What an observation of each action says about the target action."""
-    own = lanes.pick(band.var, target)
+    own = band.var_of(target)
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
     explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)) / (band.rho**2 + band.var))

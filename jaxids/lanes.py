@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
@@ -108,6 +109,19 @@ def _written_out(left: Array, right: Array) -> Array:
 def matvec(matrix: Float[Array, "n m ..."], vector: Float[Array, "m ..."]) -> Float[Array, "n ..."]:
     """Σⱼ matrix[i, j] · vector[j]."""
     return shared(dot(jnp.swapaxes(matrix, 0, 1), vector[:, None]))
+
+
+@jax.custom_jvp
+def root(square: Float[Array, "..."]) -> Float[Array, "..."]:
+    """√, whose derivative at 0 is 0: where a variance is 0 nothing near it is felt."""
+    return jnp.sqrt(square)
+
+
+@root.defjvp
+def _root_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value = root(*primals)
+    some = value > 0
+    return value, jnp.where(some, tangents[0] / jnp.where(some, 2 * value, 1), 0)
 
 
 class Sum(NamedTuple):

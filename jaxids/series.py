@@ -8,21 +8,21 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import lanes, names
+from jaxids import names
 from jaxids import ratio as ratios
 from jaxids.tiles import Step
 
 
 def simple_regret(step: Step) -> Float[Array, "..."]:
     """How far the mean of the action that would be recommended after the step is below the best."""
-    return jnp.max(step.instance.mean, axis=0) - lanes.pick(step.instance.mean, step.recommended)
+    return step.instance.lost(step.instance.losses(), step.recommended)
 
 
 def ratio(step: Step) -> Float[Array, "..."]:
     """Ψ of the mix that was played from, or of the one action played, with I^F."""
     if step.choice.mix is not None:
         return step.choice.mix.value
-    return ratios.quotient(lanes.pick(step.band.gap, step.choice.action), information(step))
+    return ratios.quotient(step.band.gap_of(step.choice.action), information(step))
 
 
 def gain(step: Step) -> Float[Array, "..."]:
@@ -30,7 +30,7 @@ def gain(step: Step) -> Float[Array, "..."]:
     mix, gains = step.choice.mix, step.choice.gain
     if mix is None or gains is None:
         return information(step)
-    return ratios.blend(mix.weight, lanes.pick(gains, mix.first), lanes.pick(gains, mix.second))
+    return step.band.expected(gains, mix)
 
 
 def beta(step: Step) -> Float[Array, "..."]:
@@ -40,8 +40,8 @@ def beta(step: Step) -> Float[Array, "..."]:
 
 def information(step: Step) -> Float[Array, "..."]:
     """I^F of the action played: what its observation adds to log det V_t."""
-    rho = lanes.pick(step.band.rho, step.choice.action)
-    return jnp.log1p(lanes.pick(step.band.var, step.choice.action) / rho**2)
+    action = step.choice.action
+    return jnp.log1p(step.band.var_of(action) / step.band.rho_of(action) ** 2)
 
 
 def pulls(step: Step) -> Int[Array, "K ..."]:

@@ -2,45 +2,57 @@
 
 A trial's arithmetic, and with it every bit of its result, is the same whichever trials run beside it, because tiles
 are always whole: the last one is padded. Trial i draws everything from `fold_in(key, i)`, with separate streams for
-its instance, its noise and its policy, so two policies on one key meet the same bandits and the same noise.
+its instance, its noise, its policy and its contexts, so two policies on one key meet the same bandits and the same
+noise.
 """
 
 from collections.abc import Callable
-from functools import cache, partial, reduce
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Key, UInt32
+from jaxtyping import Array, Float, Int, Key, UInt32
 
-from jaxids import checks, compiler, draws, faults, lanes, policies
-from jaxids.confidence import Band
-from jaxids.problems import Instance, Problem
+from jaxids import agents, checks, compiler, draws, faults, lanes, policies, sums
+from jaxids.confidence import Action, Band
+from jaxids.problems import Changing, Instance, Problem
+
+__all__ = ["Hook", "Step", "Trials", "begun", "compiled", "no_regret", "play", "stepped", "tile_width", "trial_keys"]
 
 CACHE = 32768  # numbers in the states of one tile on a CPU
+SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
 ACCELERATOR_LANES = 16384
 
 
-class Step(NamedTuple):
-    """What the hooks `record` and `total` see of one step, with lanes on the last axis."""
+@dataclass(frozen=True)
+class Step:
+    """What the hooks `record` and `total` see of one step, with lanes on the last axis (on boxes, one trial)."""
 
     choice: policies.Choice
     reward: Float[Array, "..."]
     regret: Float[Array, "..."]  # of all steps up to this one
-    instance: Instance
-    state: Any  # the belief before the step
-    recommended: Int[Array, "..."]  # the action of the highest estimate after it
-    band: Band  # what was known before it
+    instance: Any  # of this step
+    agent: agents.Agent  # before the step
+    band: Band  # what it knew
+    after: Callable[[], Band]
+
+    @cached_property
+    def recommended(self) -> Action:
+        """The action of the highest estimate after the step."""
+        return self.after().leader.action
 
 
 Hook = Callable[[Step], Any]
 
 
 class _Carry(NamedTuple):
-    step: Int[Array, ""]
-    state: Any
+    """What goes from step to step, all of it with lanes on the last axis."""
+
+    agent: agents.Agent
     regret: lanes.Sum
     fault: faults.Fault
     series: Any
@@ -48,28 +60,89 @@ class _Carry(NamedTuple):
     totals: Any
 
 
-def band_of(problem: Problem, policy: policies.Policy, instance: Instance, state: Any) -> Band:
-    """What a policy knows in a state: with each action's noise bound, or one for all if it is not weighted."""
-    rho = instance.rho if policy.weighted else jnp.broadcast_to(instance.rho_bound, instance.rho.shape)
-    return Band(problem.belief, state, rho, policy.delta, policy.lam, policy.norm_bound)
+class Trials(NamedTuple):
+    """What the trials of a tile are from beginning to end."""
+
+    instance: Any
+    losses: Array
+    noise: UInt32[Array, "2 ..."]
+    own: UInt32[Array, "2 ..."]
+    contexts: Key[Array, "..."]
 
 
 def play(
-    problem: Problem, policy: policies.Policy, instance: Instance, state: Any, noise: draws.Stream, own: draws.Stream
-) -> tuple[Any, policies.Choice, Float[Array, "..."]]:
-    """One step of every lane: choose, observe, update. Returns the new belief, the choice and its reward."""
-    band = band_of(problem, policy, instance, state)
-    choice = policies.check_choice(policy.rule(band, own), band)
-    action = choice.action
-    reward = lanes.pick(instance.mean, action) + lanes.pick(instance.rho, action) * problem.noise(noise)
-    after = problem.belief.update(state, action, reward, lanes.pick(band.rho, action) ** 2)
-    return after, choice, reward
+    problem: Problem,
+    policy: policies.Policy,
+    instance: Any,
+    agent: agents.Agent,
+    noise: draws.Stream,
+    own: draws.Stream,
+) -> tuple[agents.Agent, Band, policies.Choice, Float[Array, "..."]]:
+    """One step: choose, observe, learn. Returns the agent after it, what it knew, its choice and the reward."""
+    band = agents.band_of(problem.belief, policy, instance, agent)
+    choice = agents.choose(policy, agent, band, own)
+    reward = instance.mean_of(choice.action) + instance.rho_of(choice.action) * problem.noise(noise)
+    return agents.learn(policy, agent, band, choice, reward), band, choice, reward
 
 
 def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Array, "n"], ...]:
-    """The keys of trials, by their numbers: of their instances, of their noise and of their policies."""
+    """The keys of trials, by their numbers: of their instances, their noise, their policies and their contexts."""
     keys = jax.vmap(partial(jax.random.fold_in, key))(trials)
-    return tuple(jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(3))
+    return tuple(jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(4))
+
+
+def begun(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Trials:
+    of_instance, of_noise, of_policy, of_contexts = trial_keys(key, trials)
+    instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
+    noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
+    return Trials(instance, lanes.shared(instance.losses()), noise, own, of_contexts)
+
+
+def _now(problem: Problem, trials: Trials, step: Int[Array, ""]) -> tuple[Any, Array]:
+    """The instance at a step, and what `lost` takes."""
+    if not isinstance(problem, Changing):
+        return trials.instance, trials.losses
+    keys = jax.vmap(jax.random.fold_in, (0, None))(trials.contexts, step)
+    instance = lanes.shared(jax.vmap(problem.context, out_axes=-1)(keys))
+    return instance, lanes.shared(instance.losses())
+
+
+class _Hooks(NamedTuple):
+    """What is kept of a step besides regret: named series, arrays of any kind, and sums."""
+
+    series: tuple[tuple[str, Hook], ...]
+    record: Hook | None
+    total: Hook | None
+
+
+def stepped(
+    problem: Problem,
+    policy: policies.Policy,
+    step: Int[Array, ""],
+    trials: Trials,
+    agent: agents.Agent,
+    regret: lanes.Sum,
+) -> tuple[agents.Agent, lanes.Sum, Step]:
+    """One step of every trial: the agent and the regret after it, and what there is to see of it."""
+    now = step.astype(jnp.uint32)
+    instance, losses = _now(problem, trials, step)
+    streams = draws.Stream(trials.noise, now), draws.Stream(trials.own, now)
+    new, band, choice, reward = play(problem, policy, instance, agent, *streams)
+    regret = lanes.add(regret, instance.lost(losses, choice.action))
+    after = partial(agents.band_of, problem.belief, policy, instance, new)  # computed only if a hook asks for it
+    return new, regret, Step(choice, reward, regret.value, instance, agent, band, after)
+
+
+def _step(
+    problem: Problem, policy: policies.Policy, hooks: _Hooks, step: Int[Array, ""], trials: Trials, carry: _Carry
+) -> _Carry:
+    agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
+    series = {name: _hooked(name, hook, seen) for name, hook in hooks.series}
+    kept, added = _hooked("record", hooks.record, seen), _hooked("total", hooks.total, seen)
+    totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added)
+    sound = seen.instance.sound() if isinstance(problem, Changing) else None
+    fault = faults.after(carry.fault, step, seen.band, seen.choice, seen.reward, overflow, sound)
+    return _Carry(agent, regret, fault, series, kept, totals)
 
 
 def _run_tile(
@@ -84,38 +157,35 @@ def _run_tile(
     record: Hook | None,
     total: Hook | None,
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
-    of_instance, of_noise, of_policy = trial_keys(key, first + jnp.arange(width, dtype=jnp.uint32))
-    instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
-    noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
-    gaps = lanes.shared(jnp.max(instance.mean, axis=0) - instance.mean)
+    trials = begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
+    step, start = partial(_step, problem, policy, _Hooks(series, record, total)), partial(_started, problem, policy)
+    if not isinstance(trials.instance, Instance):  # one trial at a time
+        axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
+        step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
+    carry = start(trials)
+    shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
+    carry = carry._replace(
+        series={name: _one_each(name, shape, width) for name, shape in shapes.series.items()},
+        recorded=_zeros("record", shapes.recorded, width),
+        totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
+    )
 
-    def step(_: Any, carry: _Carry) -> _Carry:
-        now = carry.step.astype(jnp.uint32)
-        streams = draws.Stream(noise, now), draws.Stream(own, now)
-        state, choice, reward = play(problem, policy, instance, carry.state, *streams)
-        regret = lanes.add(carry.regret, lanes.pick(gaps, choice.action))
-        recommended = lanes.first_max(problem.belief.mean(state)).arg  # compiled only if a hook asks for it
-        band = band_of(problem, policy, instance, carry.state)
-        seen = Step(choice, reward, regret.value, instance, carry.state, recommended, band)
-        numbers = {name: _hooked(name, hook, seen) for name, hook in series}
-        kept, added = _hooked("record", record, seen), _hooked("total", total, seen)
-        totals, overflow = _plus(carry.totals, added), _overflows(carry.totals, added)
-        fault = faults.after(carry.fault, carry.step, choice, reward, instance.rho.shape[0], overflow)
-        return _Carry(carry.step + 1, state, regret, fault, numbers, kept, totals)
+    def until(state: tuple[Array, _Carry], target: Int[Array, ""]) -> tuple[tuple[Array, _Carry], tuple[Any, Any]]:
+        now, carry = lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
+        return (now, carry), ({"regret": carry.regret.value, **carry.series}, carry.recorded)
 
-    def until(carry: _Carry, target: Int[Array, ""]) -> tuple[_Carry, tuple[Any, Any]]:
-        carry = lax.fori_loop(carry.step, target, step, carry)
-        return carry, ({"regret": carry.regret.value, **carry.series}, carry.recorded)
+    (_, end), (numbers, kept) = lax.scan(until, (jnp.int32(0), carry), at)
+    return numbers, kept, sums.values(end.totals), end.fault
 
-    belief, none = problem.belief.init(instance.features, policy.lam), lanes.sum_from(gaps[0] * 0)
-    start = _Carry(jnp.int32(0), belief, none, faults.at_start(instance), None, None, None)
-    shapes = jax.eval_shape(lambda c: step(0, c), start)
-    recorded, totals = _zeros("record", shapes.recorded, width), _zeros("total", shapes.totals, width)
-    numbers = {name: _one_each(name, shape, width) for name, shape in shapes.series.items()}
-    start = start._replace(series=numbers, recorded=recorded, totals=jax.tree.map(_sum_of, totals))
-    end, (regret, kept) = lax.scan(until, start, at)
-    totals = jax.tree.map(lambda t: getattr(t, "value", t), end.totals, is_leaf=_is_sum)
-    return regret, kept, totals, end.fault
+
+def _started(problem: Problem, policy: policies.Policy, trials: Trials) -> _Carry:
+    agent = agents.start(problem.belief, policy, trials.instance)
+    return _Carry(agent, no_regret(trials), faults.at_start(trials.instance.sound()), None, None, None)
+
+
+def no_regret(trials: Trials) -> lanes.Sum:
+    """The regret before the first step."""
+    return lanes.sum_from(jnp.zeros(trials.noise.shape[1:], trials.losses.dtype))
 
 
 def _hooked(name: str, hook: Hook | None, seen: Step) -> Any:
@@ -147,44 +217,23 @@ def _one_each(name: str, shape: Any, width: int) -> Array:
     return jnp.zeros(shape.shape, shape.dtype)
 
 
-def _sum_of(zeros: Array) -> Array | lanes.Sum:
-    """Where a total begins: floats as a compensated sum, truth values and whole numbers as 32 bits or more."""
-    if jnp.issubdtype(zeros.dtype, jnp.floating):
-        return lanes.sum_from(zeros.astype(jnp.promote_types(zeros.dtype, jnp.float32)))
-    if zeros.dtype not in map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")):
-        raise ValueError(f"total: got {zeros.dtype}; it takes truth values, whole numbers that fit int32, or floats")
-    return zeros.astype(jnp.promote_types(zeros.dtype, jnp.int32))
-
-
-def _plus(totals: Any, added: Any) -> Any:
-    """Totals with one step more; before the first step, what that step adds."""
-    if totals is None:
-        return added
-    return jax.tree.map(lambda t, a: lanes.add(t, a) if _is_sum(t) else t + a, totals, added, is_leaf=_is_sum)
-
-
-def _overflows(totals: Any, added: Any) -> Bool[Array, "..."]:
-    """In which lanes a total of whole numbers wraps around."""
-    pairs = zip(*(jax.tree.leaves(tree, is_leaf=_is_sum) for tree in (totals, added)), strict=False)
-    wraps = [(t + a < t) != (a < 0) for t, a in pairs if not _is_sum(t)]
-    return reduce(jnp.logical_or, (jnp.any(w, axis=tuple(range(w.ndim - 1))) for w in wraps), jnp.asarray(False))
-
-
-def _is_sum(value: Any) -> bool:
-    return isinstance(value, lanes.Sum)
-
-
 @cache
-def compiled(platform: str) -> Callable[..., tuple[Array, Any, Any, faults.Fault]]:
+def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, faults.Fault]]:
     """The jitted tile of a platform."""
-    return jax.jit(_run_tile, static_argnames=("width", "series", "record", "total"), compiler_options=compiler.options(platform))
+    static = ("width", "series", "record", "total")
+    return jax.jit(_run_tile, static_argnames=static, compiler_options=compiler.options(platform))
 
 
 def tile_width(problem: Problem, platform: str) -> int:
     """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop."""
+    instance = jax.eval_shape(problem.draw, jax.random.key(0))
+    if not isinstance(instance, Instance):
+        return SEARCHED
     if platform != "cpu":
         return ACCELERATOR_LANES
-    state = jax.eval_shape(lambda: problem.belief.init(problem.draw(jax.random.key(0)).features, 1.0))
-    numbers = sum(leaf.size for leaf in jax.tree.leaves(state))
+    state = jax.eval_shape(lambda: problem.draw(jax.random.key(0)).prior(problem.belief, 1.0))
+    seen = jax.eval_shape(problem.belief.at, instance.features, jax.ShapeDtypeStruct((), jnp.int32))
+    apart = instance.features.size if seen.shape else 0  # a belief that knows an action by its index has all inside
+    numbers = apart + sum(leaf.size for leaf in jax.tree.leaves(state))
     fit, least = (2 ** int(np.log2(max(room // numbers, 1))) for room in (CACHE, 32 * CACHE))
     return int(np.clip(fit, np.clip(least, 8, 64), 256))

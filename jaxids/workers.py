@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import faults, policies
+from jaxids import apart, faults, policies
 from jaxids.problems import Problem, check_draws
 from jaxids.tiles import Hook, compiled, tile_width
 
@@ -62,6 +62,9 @@ def run(
     if not devices:
         raise ValueError("devices: got none; it takes a list of at least one")
     check_draws(problem)
+    problem = problem.sized(int(at[-1])) if hasattr(problem, "sized") else problem
+    own = {"record": record, "total": total, **(series or {})}
+    apart.check(problem, policy, {name: hook for name, hook in own.items() if hook is not None})
     platform = devices[0].platform
     width = tile_width(problem, platform)
     count = -(-trials // width)

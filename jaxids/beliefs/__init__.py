@@ -1,5 +1,6 @@
 """Least-squares estimates of the mean reward, as pure states that share their verbs."""
 
 from jaxids.beliefs import history, kernel, linear
+from jaxids.beliefs.protocol import Belief
 
-__all__ = ["history", "kernel", "linear"]
+__all__ = ["Belief", "history", "kernel", "linear"]

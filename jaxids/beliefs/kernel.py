@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxids import checks, draws, lanes
+from jaxids.types import Number
 
 
 class State(NamedTuple):
@@ -31,13 +32,18 @@ class State(NamedTuple):
     log_det: lanes.Sum  # […]: log det(I + Σ⁻¹K/λ)
 
 
-def init(features: Float[Array, "r K ..."], lam: Float[Array, ""] | float) -> State:
+def init(features: Float[Array, "r K ..."], lam: Number) -> State:
     """The prior: mean 0, covariance k(x, y)/λ."""
     features = checks.floats("features", features, ("r", "K", "…"))
     checks.positive("lam", lam)
     root = features / jnp.sqrt(jnp.asarray(lam, features.dtype))
     zeros = jnp.zeros_like(root[0])
     return State(lanes.sum_from(zeros), root, lanes.sum_from(zeros[0]))
+
+
+def at(features: Float[Array, "r K ..."], action: Int[Array, "..."]) -> Int[Array, "..."]:
+    """A point is known by its index: the state holds what is known at every one."""
+    return action
 
 
 def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]) -> State:
@@ -51,27 +57,31 @@ def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."],
     return State(mean, root, lanes.add(state.log_det, jnp.log1p(sigma2 / rho2)))
 
 
-def mean(state: State) -> Float[Array, "K ..."]:
+def mean(state: State, features: Float[Array, "r K ..."]) -> Float[Array, "K ..."]:
     """The posterior mean at every point."""
     return state.mean.value
 
 
-def var(state: State) -> Float[Array, "K ..."]:
+def var(state: State, features: Float[Array, "r K ..."]) -> Float[Array, "K ..."]:
     """σ_t(x)² at every point."""
     return lanes.dot(state.root, state.root)
 
 
-def cov_with(state: State, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
+def cov_with(
+    state: State, features: Float[Array, "r K ..."], action: Int[Array, "..."]
+) -> Float[Array, "K ..."]:
     """The posterior covariance of every point with one."""
     return lanes.dot(lanes.shared(lanes.pick(state.root, action)), state.root)
 
 
-def sample(state: State, source: draws.Stream, scale: Float[Array, "..."] | float = 1.0) -> Float[Array, "K ..."]:
+def sample(
+    state: State, features: Float[Array, "r K ..."], source: draws.Stream, scale: Number = 1.0
+) -> Float[Array, "K ..."]:
     """One joint draw at all points: mean + scale · Rᵀη, η standard normal."""
     eta = lanes.shared(draws.normal(source, state.root.shape[0]))
     return state.mean.value + scale * lanes.dot(eta, state.root)
 
 
 def log_det(state: State) -> Float[Array, "..."]:
-    """Log det(I + Σ⁻¹K/λ) of the observed points."""
+    """log det(I + Σ⁻¹K/λ) of the observed points."""
     return state.log_det.value

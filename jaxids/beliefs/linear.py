@@ -18,18 +18,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxids import checks, draws, lanes
+from jaxids.types import Number
 
 
 class State(NamedTuple):
-    """The estimate, and the actions it is asked about."""
+    """The estimate; the actions it is asked about may change from step to step."""
 
-    actions: Float[Array, "d K ..."]
     theta: lanes.Sum  # [d, …]
     root: lanes.Sum  # [d, d, …]: M with V⁻¹ = M Mᵀ
     log_det: lanes.Sum  # […]: log det V_t − log det V_0
 
 
-def init(actions: Float[Array, "d K ..."], lam: Float[Array, ""] | float) -> State:
+def init(actions: Float[Array, "d K ..."], lam: Number) -> State:
     """The estimate before any observation: θ̂ = 0, V_0 = λI."""
     actions = checks.floats("actions", actions, ("d", "K", "…"))
     checks.positive("lam", lam)
@@ -39,51 +39,78 @@ def init(actions: Float[Array, "d K ..."], lam: Float[Array, ""] | float) -> Sta
         actions.dtype
     )
     zeros = jnp.zeros_like(root[0])
-    return State(actions, lanes.sum_from(zeros), lanes.sum_from(root), lanes.sum_from(zeros[0]))
+    return State(lanes.sum_from(zeros), lanes.sum_from(root), lanes.sum_from(zeros[0]))
 
 
-def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]) -> State:
-    """The estimate after one reward of one action whose noise has the bound ρ² (Sherman–Morrison on the root)."""
-    x = lanes.shared(lanes.pick(state.actions, action))
+def at(actions: Float[Array, "d K ..."], action: Int[Array, "..."]) -> Float[Array, "d ..."]:
+    """The features of one action, by its index."""
+    return lanes.pick(actions, action)
+
+
+def look(state: State, x: Float[Array, "d ..."]) -> Float[Array, "d ..."]:
+    """A point of a box or ball is its own features."""
+    return x
+
+
+def update(state: State, x: Float[Array, "d ..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]) -> State:
+    """The estimate after one reward of an action x whose noise has the bound ρ² (Sherman–Morrison on the root)."""
+    x = lanes.shared(x)
     b, w = _project(state, x)
     sigma2 = lanes.dot(b, b)
     total = lanes.shared(rho2 + sigma2)
     theta = lanes.add(state.theta, w * ((reward - lanes.dot(x, state.theta.value)) / total))
     root = lanes.add(state.root, (w / -(total + jnp.sqrt(rho2 * total)))[:, None] * b[None])
     log_det = lanes.add(state.log_det, jnp.log1p(sigma2 / rho2))
-    return State(state.actions, theta, root, log_det)
+    return State(theta, root, log_det)
 
 
-def mean(state: State) -> Float[Array, "K ..."]:
+def mean(state: State, actions: Float[Array, "d K ..."]) -> Float[Array, "K ..."]:
     """x·θ̂ of every action."""
-    return lanes.dot(state.theta.value, state.actions)
+    return lanes.dot(state.theta.value, actions)
 
 
-def var(state: State) -> Float[Array, "K ..."]:
+def var(state: State, actions: Float[Array, "d K ..."]) -> Float[Array, "K ..."]:
     """σ_t(x)² = xᵀ V⁻¹ x = |Mᵀx|² of every action."""
-    b = lanes.dot(state.root.value[:, :, None], state.actions[:, None])
+    b = lanes.dot(state.root.value[:, :, None], actions[:, None])
     return lanes.dot(b, b)
 
 
-def cov_with(state: State, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
-    """xᵀ V⁻¹ x_action of every action x."""
-    _, w = _project(state, lanes.pick(state.actions, action))
-    return lanes.dot(w, state.actions)
+def var_of(state: State, x: Float[Array, "d ..."]) -> Float[Array, "..."]:
+    """σ_t(x)² of one action."""
+    b, _ = _project(state, x)
+    return lanes.dot(b, b)
+
+
+def cov_with(state: State, actions: Float[Array, "d K ..."], x: Float[Array, "d ..."]) -> Float[Array, "K ..."]:
+    """yᵀ V⁻¹ x of every action y."""
+    _, w = _project(state, x)
+    return lanes.dot(w, actions)
 
 
 def _project(state: State, x: Float[Array, "d ..."]) -> tuple[Float[Array, "d ..."], Float[Array, "d ..."]]:
-    """B = Mᵀx and w = M b = V⁻¹x."""
+    """b = Mᵀx and w = M b = V⁻¹x."""
     b = lanes.matvec(jnp.swapaxes(state.root.value, 0, 1), x)
     return b, lanes.matvec(state.root.value, b)
 
 
-def sample(state: State, source: draws.Stream, scale: Float[Array, "..."] | float = 1.0) -> Float[Array, "K ..."]:
+def sample(
+    state: State, actions: Float[Array, "d K ..."], source: draws.Stream, scale: Number = 1.0
+) -> Float[Array, "K ..."]:
     """Every action's mean under one draw θ̃ = θ̂ + scale · M η, η standard normal."""
+    return drawn(state, draw(state, None, source, scale), actions)
+
+
+def draw(state: State, basis: None, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "d ..."]:
+    """θ̃ = θ̂ + scale · M η, η standard normal: a draw of the whole function."""
     eta = draws.normal(source, state.theta.value.shape[0])
-    theta = state.theta.value + scale * lanes.matvec(state.root.value, eta)
-    return lanes.dot(lanes.shared(theta), state.actions)
+    return state.theta.value + scale * lanes.matvec(state.root.value, eta)
+
+
+def drawn(state: State, theta: Float[Array, "d ..."], actions: Float[Array, "d K ..."]) -> Float[Array, "K ..."]:
+    """Every action's mean under a draw."""
+    return lanes.dot(lanes.shared(theta), actions)
 
 
 def log_det(state: State) -> Float[Array, "..."]:
-    """Log det V_t − log det V_0."""
+    """log det V_t − log det V_0."""
     return state.log_det.value

@@ -2,21 +2,29 @@
 
 from jaxids.problems import functions
 from jaxids.problems.examples import LowHigh, Probes, low_high, probes
-from jaxids.problems.instance import Instance, Problem, check_draws
-from jaxids.problems.linear import Fixed, UnitBall, linear, unit_ball
+from jaxids.problems.contexts import Contextual, contextual
+from jaxids.problems.instance import Changing, Instance, Problem, check_draws
+from jaxids.problems.landscape import Continuous, Landscape, continuous
+from jaxids.problems.vectors import Fixed, UnitBall, linear, unit_ball
 from jaxids.problems.noise import Noise, gaussian, rademacher, uniform
-from jaxids.problems.rkhs import Functions, expansions, gp, norm, rkhs
+from jaxids.problems.points import Functions, expansions, gp, norm, rkhs
 
 __all__ = [
+    "Changing",
+    "Contextual",
+    "Continuous",
     "Fixed",
     "Functions",
     "Instance",
+    "Landscape",
     "LowHigh",
     "Noise",
     "Probes",
     "Problem",
     "UnitBall",
     "check_draws",
+    "contextual",
+    "continuous",
     "expansions",
     "functions",
     "gaussian",

@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxids import checks
-from jaxids.problems.linear import Fixed
+from jaxids.problems.vectors import Fixed
 from jaxids.problems.noise import Noise, gaussian
-from jaxids.problems.rkhs import MOST, at_points, rkhs
+from jaxids.kernels import MOST, at_points
+from jaxids.problems.points import rkhs
 
 ROUNDING = 100 * np.finfo(float).eps  # values that differ by less than this share of the largest are taken for equal
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]

@@ -1,23 +1,60 @@
-"""What a problem is to the simulator: something that draws an instance for every trial."""
+"""What a problem is to the simulator: something that draws an instance for every trial.
 
-from types import ModuleType
-from typing import NamedTuple, Protocol, runtime_checkable
+An instance is one bandit. The simulator asks it for the band of a belief, for the mean and noise of an action, and for
+what an action loses; so finitely many actions, boxes and balls (`problems.continuous`), and action sets that change
+(`problems.contextual`) are the same to it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from jaxids import checks
+from jaxids import checks, lanes
+from jaxids.confidence import Band
 from jaxids.problems.noise import Noise
+from jaxids.types import Number
+
+__all__ = ["Changing", "Instance", "Problem", "check_draws"]
 
 
 class Instance(NamedTuple):
     """One bandit: what the belief sees of its actions, their means, noise bounds, and one bound for all."""
 
-    features: Float[Array, "d K"]
-    mean: Float[Array, "K"]
-    rho: Float[Array, "K"]
-    rho_bound: Float[Array, ""]
+    features: Float[Array, "d K ..."]
+    mean: Float[Array, "K ..."]
+    rho: Float[Array, "K ..."]
+    rho_bound: Float[Array, "..."]
+
+    def prior(self, belief: Any, lam: Number) -> Any:
+        """The belief's state before any observation."""
+        return belief.init(self.features, lam)
+
+    def band(self, belief: Any, state: Any, bounds: Callable[[Array], Array], *numbers: Number) -> Band:
+        """What is known at the actions, with the noise bounds that are assumed of them, δ, λ and the norm bound."""
+        return Band(belief, state, self.features, bounds(self.rho), *numbers)
+
+    def mean_of(self, action: Int[Array, "..."]) -> Float[Array, "..."]:
+        """The mean reward of an action."""
+        return lanes.pick(self.mean, action)
+
+    def rho_of(self, action: Int[Array, "..."]) -> Float[Array, "..."]:
+        """The noise bound of an action."""
+        return lanes.pick(self.rho, action)
+
+    def losses(self) -> Float[Array, "K ..."]:
+        """How far every action's mean is below the best: what `lost` takes, computed once."""
+        return jnp.max(self.mean, axis=0) - self.mean
+
+    def lost(self, losses: Float[Array, "K ..."], action: Int[Array, "..."]) -> Float[Array, "..."]:
+        """The regret of an action."""
+        return lanes.pick(losses, action)
+
+    def sound(self) -> Bool[Array, "..."]:
+        """Whether means and noise bounds are finite, and the bounds above 0."""
+        return lanes.all_finite(self.mean) & lanes.all_finite(jnp.where(self.rho > 0, self.rho, jnp.nan))
 
 
 @runtime_checkable
@@ -30,16 +67,25 @@ class Problem(Protocol):
         ...
 
     @property
-    def belief(self) -> ModuleType:
+    def belief(self) -> Any:
         """The belief that suits the instances."""
         ...
 
-    def draw(self, key: Key[Array, ""]) -> Instance:
+    def draw(self, key: Key[Array, ""]) -> Any:
         """The instance of one trial."""
         ...
 
     def check(self) -> None:
         """Raise a ValueError that names an argument out of its range."""
+        ...
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A problem whose actions change from step to step."""
+
+    def context(self, key: Key[Array, ""]) -> Instance:
+        """The instance of one step of a trial, all of the same shape and one function of the features."""
         ...
 
 
@@ -50,6 +96,8 @@ def check_draws(problem: Problem) -> None:
             f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
         )
     drawn = jax.eval_shape(problem.draw, jax.random.key(0))
+    if hasattr(drawn, "function"):  # a box or ball, looked at when it was made
+        return
     if not isinstance(drawn, Instance):
         raise ValueError(f"problem: it draws {type(drawn).__name__}; it takes one that draws jaxids.problems.Instance")
     count = drawn.features.shape[-1:]

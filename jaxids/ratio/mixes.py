@@ -129,6 +129,11 @@ def single(gap: Any, gain: Any) -> Mix:
     return mix(gap, gain, best, best)
 
 
+def never_mixes(solver: Any) -> bool:
+    """Whether a solver is known to play one action alone, so that there is no need to look for a second."""
+    return solver is single
+
+
 def pairs(gap: Any, gain: Any) -> Mix:
     """The minimum over every pair of actions, as in the paper: O(K²)."""
     gap, gain = vectors(gap, gain)

@@ -42,6 +42,9 @@ class Bracket(NamedTuple):
 def exact(gap: Any, gain: Any) -> Mix:
     """The mix of two actions that minimises Ψ over all distributions."""
     gap, gain = vectors(gap, gain)
+    if gap.shape[0] <= 2:  # the closed form
+        first = jnp.zeros(gap.shape[1:], jnp.int32)
+        return mix(gap, gain, first, first + gap.shape[0] - 1)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
     bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))

@@ -16,9 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxids import checks
-from jaxids.confidence import Number
+from jaxids.types import Number, Point
 
-Point = Float[Array, "p"]
 Kernel = Callable[[Point, Point], Float[Array, ""]]
 TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"
 register = jax.tree_util.register_dataclass
@@ -45,7 +44,7 @@ class Stationary(_Arithmetic):
     scale: Number
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
+        """k(x, y)."""
         scales = np.shape(self.scale)
         if scales not in ((), x.shape):
             raise ValueError(
@@ -63,7 +62,7 @@ class Polynomial(_Arithmetic):
     degree: int
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
+        """k(x, y)."""
         return (jnp.dot(x, y) + self.bias) ** self.degree
 
 
@@ -75,7 +74,7 @@ class Constant(_Arithmetic):
     value: Number
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
+        """k(x, y)."""
         return jnp.asarray(self.value, x.dtype)
 
 
@@ -87,7 +86,7 @@ class Function(_Arithmetic):
     function: Kernel
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
+        """k(x, y)."""
         return self.function(x, y)
 
 
@@ -101,7 +100,7 @@ class Combined(_Arithmetic):
     right: Any
 
     def __call__(self, x: Point, y: Point) -> Float[Array, ""]:
-        """K(x, y)."""
+        """k(x, y)."""
         return self.operation(self.left(x, y), self.right(x, y))
 
 
@@ -187,15 +186,3 @@ def check(kernel: Any, dim: int) -> Any:
         what = f"shape {list(given.shape)}" if getattr(given, "shape", ()) else checks.shown(given)
         raise ValueError(f"kernel: got one that returns {what}; it takes {TAKES}")
     return kernel
-
-
-def gram(kernel: Kernel, rows: Float[Array, "n p"], columns: Float[Array, "m p"] | None = None) -> Float[Array, "n m"]:
-    """K(x, y) of every row with every column, by default with every row."""
-    takes = "points [n, p], p that of the others"
-    rows = checks.real("rows", rows, takes)
-    others = rows if columns is None else checks.real("columns", columns, takes)
-    for name, points in {"rows": rows, "columns": others}.items():
-        if points.ndim != 2 or points.shape[1] != rows.shape[-1]:
-            raise ValueError(f"{name}: got shape {list(points.shape)}; it takes {takes}")
-    kernel = check(kernel, rows.shape[1])
-    return jax.vmap(lambda x: jax.vmap(lambda y: kernel(x, y))(others))(rows)

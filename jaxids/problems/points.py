@@ -15,14 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from jaxids import beliefs, checks, kernels
-from jaxids.confidence import Number
+from jaxids import beliefs, checks
+from jaxids.kernels import noise_at, root_of_gram
+from jaxids.types import Number
 from jaxids.problems.instance import Instance
-from jaxids.problems.linear import Fixed
+from jaxids.problems.vectors import Fixed
 from jaxids.problems.noise import Noise, gaussian
-
-MOST = 20_000  # points
-RANK = 1e-12  # eigenvalues below this share of the largest are taken for rounding
 
 Weights = Callable[[Key[Array, ""], Float[Array, "r K"]], Float[Array, "r"]]
 
@@ -135,41 +133,7 @@ def _instance(features: Any, values: Any, rho: Any, bound: Any) -> Instance:
     return Instance(*(jnp.asarray(checks.working(name, part)) for name, part in named.items()))
 
 
-def root_of_gram(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The points [K, p] and a root [r, K] of their Gram matrix, in double precision."""
-    points, takes = checks.shape("points", points, ("K", "p")), kernels.TAKES
-    if len(points) > MOST:
-        raise ValueError(f"points: got {len(points)}; it takes at most {MOST}, whose Gram matrix fits in memory")
-    with jax.enable_x64(True):
-        kernel = kernels.check(kernel, points.shape[1])
-        gram = np.asarray(kernels.gram(kernel, jnp.asarray(points)), float)
-    if not np.all(np.isfinite(gram)):
-        raise ValueError(f"kernel: got {gram[~np.isfinite(gram)][0]}; it takes {takes}, finite at the points")
-    scale = np.max(np.abs(gram))
-    if not np.allclose(gram, gram.T, rtol=0, atol=1e-6 * scale):
-        raise ValueError(f"kernel: got one that is not symmetric; it takes {takes}")
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    if values[0] < -1e-6 * scale or scale == 0:
-        raise ValueError(f"kernel: got one with eigenvalue {min(values[0], scale):g}; it takes {takes}")
-    kept = values > RANK * values[-1]
-    return points, (vectors[:, kept] * np.sqrt(values[kept])).T[::-1].copy()
-
-
 def _noise(points: np.ndarray, rho: Any, rho_bound: Any) -> tuple[np.ndarray, np.ndarray]:
     """Noise bounds at the points, and one bound for all."""
     rho = noise_at(points, rho)
     return rho, checks.number("rho_bound", np.max(rho) if rho_bound is None else rho_bound, "a number ≥ max(rho)")
-
-
-def noise_at(points: np.ndarray, rho: Any) -> np.ndarray:
-    """Noise bounds at points [K, p], given as one number, as [K], or as a function of a point."""
-    if callable(rho):
-        return checks.shape("rho", at_points("rho", rho, points), (len(points),))
-    return checks.each("rho", rho, len(points))
-
-
-def at_points(name: str, function: Callable[[Any], Any], points: np.ndarray) -> np.ndarray:
-    """A function of a point at points [K, p], in double precision, or a ValueError that names it."""
-    takes = "a function of a point that gives a number"
-    with jax.enable_x64(True), checks.naming(name, function, takes):
-        return np.asarray(jax.vmap(function)(jnp.asarray(points, float)))

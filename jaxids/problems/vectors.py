@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
-from jaxids.confidence import Number
+from jaxids.types import Number
 from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, check_noise, gaussian
 

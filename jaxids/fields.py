@@ -1,0 +1,280 @@
+"""The band on a box or ball: what is known at any of its points, and the same verbs as on finitely many actions.
+
+A `Field` stands at `features`, points [p, n], and `at` moves it to others. What belongs to the whole set is found once,
+by gradient steps from many starts, and kept for all places: the UCB point, the best points of posterior draws. Two
+actions suffice for IDS (Lemma 4), so its ratio is a search over pairs of points, each of them a band of two actions
+whose mix the solver knows in closed form. A field is of one trial; vmap makes many.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxids import beliefs, checks, domains, draws, kernels, names, ratio, search
+from jaxids.confidence import Band, Most, Solver, Surfaces, beta, floored, solved
+from jaxids.domains import Domain
+from jaxids.programs import as_program
+from jaxids.types import Number, Point
+
+__all__ = ["Field", "fit", "kernel_on", "noise_function", "of"]
+
+JOINT = 256  # points at which a draw of the prior is joint
+PAIRS = 8  # that a search for two actions starts from, besides the best
+INSIDE = 1e-5  # how far outside an action may lie by rounding, in sizes of the domain
+
+
+class Target(NamedTuple):
+    """A point that is asked about at many others: what the belief sees of it, and its variance, computed once."""
+
+    seen: Any
+    var: Float[Array, ""]
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("state", "features", "rho", "delta", "lam", "norm_bound", "scale", "domain", "noise", "visited", "basis"),
+    meta_fields=("belief",),
+)
+@dataclass(frozen=True)
+class Field(Band):
+    """What is known on a domain, at the points that are its features."""
+
+    domain: Any = None
+    noise: Any = None  # the noise bound assumed at a point
+    visited: Any = None  # points [n, p] worth a look besides those that fill the domain
+    basis: Any = None  # of draws of the prior, if there is a kernel
+    found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def at(self, points: Float[Array, "p n"]) -> "Field":
+        """The same knowledge at other points."""
+        there = replace(self, features=points, rho=jax.vmap(self.noise)(points.T))
+        object.__setattr__(there, "found", self.found)
+        return there
+
+    def scaled(self, scale: Number | None) -> "Field":
+        """The field with β_t times a number."""
+        return self if scale is None else replace(self, scale=scale)
+
+    @cached_property
+    def candidates(self) -> Float[Array, "n p"]:
+        """Points that fill the domain evenly, and those observed, where some kernels have their peaks."""
+        spread = self.domain.spread(search.SPREAD)
+        return spread if self.visited is None else jnp.concatenate([spread, jax.vmap(self.domain.project)(self.visited)])
+
+    def _kept(self, name: str, find: Callable[[], Any], *asked: Any) -> Any:
+        """What belongs to the whole set, found when it is first asked for with these arguments."""
+        key = name, *(part if isinstance(part, int | float) else id(part) for part in asked)
+        if key not in self.found:
+            self.found[key] = find(), asked  # kept alive, so that no other object gets its id
+        return self.found[key][0]
+
+    def most(self, surface: Callable[[Band], Array]) -> Most:
+        """The point at which a quantity, a function of a band, is largest, and its values at the candidates."""
+        points = self.candidates
+        values = surface(self.at(points.T))
+        point, value = search.least(lambda x: -surface(self.at(x[:, None]))[0], self.domain, points, -values)
+        return Most(point, -value, values)
+
+    @cached_property
+    def top(self) -> Most:
+        """The UCB point and the largest upper bound."""
+        return self._kept("top", lambda: self.most(lambda band: band.upper))
+
+    @cached_property
+    def leader(self) -> Most:
+        """The point of the highest estimate."""
+        return self._kept("leader", lambda: self.most(lambda band: band.mean))
+
+    def uniform(self, source: draws.Stream) -> Point:
+        """Any point, each as likely."""
+        return self.domain.uniform(draws.uniform(source, self.features.shape[0] + 1))
+
+    @property
+    def handle(self) -> tuple[tuple[int, ...], Any, str]:
+        """The shape and kind of an action, and both in words."""
+        shape = self.features.shape[:1]
+        return shape, jnp.floating, f"a point, floats of shape {list(shape)}"
+
+    def fits(self, action: Point) -> Bool[Array, ""]:
+        """Whether a point lies in the domain."""
+        return jnp.all(jnp.abs(self.domain.project(action) - action) <= INSIDE * self.domain.size)
+
+    def seen(self, action: Point | Target) -> Any:
+        """What the belief sees of one point."""
+        return self._target(action).seen
+
+    def var_of(self, action: Point | Target) -> Float[Array, ""]:
+        """σ_t² at one point."""
+        return self._target(action).var
+
+    def _target(self, action: Point | Target) -> Target:
+        if isinstance(action, Target):
+            return action
+        return self._kept("target", lambda: self._looked(action), action)
+
+    def _looked(self, point: Point) -> Target:
+        seen = self.belief.look(self.state, point)
+        return Target(seen, self.belief.var_of(self.state, seen))
+
+    def rho_of(self, action: Point) -> Float[Array, ""]:
+        """The noise bound at one point."""
+        return self.noise(action)
+
+    def gap_of(self, action: Point) -> Float[Array, ""]:
+        """Δ_t⁺ at one point."""
+        return self.at(action[:, None]).gap[0]
+
+    def sample(self, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "n"]:
+        """The values of one posterior draw."""
+        drawn = self._kept("draw", lambda: self._draw(source, scale), *_parts(source), scale)
+        return self.belief.drawn(self.state, drawn, self.features)
+
+    def best(self, source: draws.Stream, scale: Number = 1.0) -> Point:
+        """The best point of one posterior draw."""
+        return self._kept("best", lambda: self._best(source, scale), *_parts(source), scale)
+
+    def _draw(self, source: draws.Stream, scale: Number) -> Any:
+        return self.belief.draw(self.state, self.basis, source, scale)
+
+    def _best(self, source: draws.Stream, scale: Number) -> Point:
+        drawn = self._draw(source, scale)
+        return self.most(lambda band: band.belief.drawn(band.state, drawn, band.features)).action
+
+    def average(self, source: draws.Stream, count: int, gain: Callable[[Target], Array]) -> Float[Array, "n"]:
+        """The mean of gain(best point of a draw) over several draws."""
+        def find() -> Target:
+            sites = jnp.arange(1, count + 1)
+            return jax.vmap(lambda i: self._looked(self._best(draws.child(source, i), 1.0)))(sites)
+
+        return jnp.mean(jax.vmap(gain)(self._kept("several", find, *_parts(source), count)), axis=0)
+
+    def least_ratio(self, surfaces: Surfaces, solver: Solver) -> tuple[ratio.Mix, Array, Array]:
+        """The mix of two points that minimises the ratio, and the gap and gain at these two and at the candidates."""
+        points = jnp.concatenate([self.top.action[None], self.candidates])
+        gap, gain = surfaces(self.at(points.T))  # here what belongs to the whole set is found, outside any loop
+
+        def at(some: Float[Array, "k p"]) -> tuple[Array, Array]:
+            return jax.tree.map(floored, surfaces(self.at(some.T)))
+
+        def alone(x: Point) -> Float[Array, ""]:
+            return jnp.log(ratio.quotient(*at(x[None]))[0])
+
+        known = floored(gap), floored(gain)
+        single, value = search.least(alone, self.domain, points, jnp.log(ratio.quotient(*known)))
+        pair = jnp.stack([single, single])
+        if not ratio.never_mixes(solver):
+            own = at(single[None])
+            starts = jnp.concatenate([single[None], points])[_pairs(*(map(_after, own, known)))]
+            pair = self._descend(lambda pair: jnp.log(solved(solver, *at(pair)).value), starts)
+        mixed = solved(solver, *at(pair))
+        mix = ratio.Mix(pair[mixed.first], pair[mixed.second], mixed.weight, mixed.value)
+        there = surfaces(self.at(jnp.stack([mix.first, mix.second]).T))
+        return mix, *map(_after, there, (gap, gain))
+
+    def _descend(self, value: Callable[[Array], Array], starts: Float[Array, "m 2 p"]) -> Float[Array, "2 p"]:
+        """The best pair of points from pairs on, with small and with large steps."""
+        rates = jnp.repeat(search.rates(self.domain), len(starts))
+        both = jnp.concatenate([starts, starts])
+        return search.descended(value, jax.vmap(self.domain.project), self.domain.size, both, rates)[0]
+
+    def expected(self, values: Float[Array, "n"], mix: ratio.Mix) -> Float[Array, ""]:
+        """The mean under a mix of a quantity as `least_ratio` gives it, that of the mix's two points first."""
+        return ratio.blend(mix.weight, values[0], values[1])
+
+
+def _parts(source: draws.Stream) -> tuple[Any, ...]:
+    """What tells a stream from others, though it be another object."""
+    return source.words, source.step, source.site, source.depth
+
+
+def _after(first: Array, others: Array) -> Array:
+    return jnp.concatenate([first, others])
+
+
+def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2"]:
+    """Pairs to start from: the best of all points, the first alone, and the best of each of some parts of them.
+
+    Every part has the first two points, and every `PAIRS`-th of those that fill the domain.
+    """
+    def best(part: Int[Array, "k"]) -> Int[Array, "2"]:
+        mix = ratio.exact(gaps[part], gains[part])
+        return part[jnp.stack([mix.first, mix.second])]
+
+    parts = jnp.arange(2, 2 + search.SPREAD).reshape(-1, PAIRS).T
+    parts = jnp.concatenate([jnp.tile(jnp.arange(2), (PAIRS, 1)), parts], axis=1)
+    alone = jnp.zeros((1, 2), parts.dtype)
+    return jnp.concatenate([best(jnp.arange(len(gaps)))[None], alone, jax.vmap(best)(parts)])
+
+
+def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: Number) -> Field:
+    """What a belief knows on a domain, with the noise bound that is assumed at a point, δ, λ and the norm bound."""
+    points = domain.spread(search.SPREAD)
+    visited = getattr(state, "points", None)
+    rho = jax.vmap(noise)(points)
+    return Field(belief, state, points.T, rho, *numbers, None, domain, noise, visited, basis)
+
+
+def noise_function(rho: Any) -> Any:
+    """A noise bound as a function of a point, also if it is one number."""
+    if callable(rho):
+        return rho
+    checks.noise_bounds("rho", rho, scalar=True)
+    return Partial(_constant, rho)
+
+
+def _constant(value: Number, x: Point) -> Float[Array, ""]:
+    return jnp.asarray(value, x.dtype)
+
+
+def kernel_on(domain: Domain, kernel: Any) -> tuple[Any, kernels.Basis]:
+    """A kernel from whatever `kernels.of` takes, and its basis; a ValueError if it is none on the domain."""
+    basis = kernels.basis(np.asarray(domain.spread(JOINT), float), kernel)
+    return kernels.of(kernel), basis
+
+
+def fit(
+    domain: Domain,
+    points: Any,
+    rewards: Any,
+    rho: Any,
+    kernel: Any = None,
+    *,
+    delta: Number = names.DELTA,
+    lam: Number = names.LAM,
+    norm_bound: Number = names.NORM_BOUND,
+) -> Field:
+    """What is known on a domain after rewards [n] at points [n, p], whose noise has the bound rho.
+
+    `rho` is a number or a function of a point. Without a kernel the belief is linear. `policies.choose` tells what a
+    policy plays then, and `.at(points)` with points [p, n] what is known there: `.mean`, `.var`, `.radius`, `.gap`.
+    """
+    domains.check(domain)
+    points = checks.shape("points", points, ("n", domain.size.shape[0]))
+    domain.check(points)
+    rewards = checks.shape("rewards", rewards, (len(points),))
+    noise = noise_function(rho)
+    bounds = kernels.noise_at(points, noise)
+    checks.noise_bounds("rho", bounds)
+    spread = domain.spread(search.SPREAD)
+    checks.noise_bounds("rho", kernels.noise_at(np.asarray(spread, float), noise))
+    seen = tuple(jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, bounds**2))
+    if kernel is None:
+        belief, basis, prior = beliefs.linear, None, beliefs.linear.init(jnp.zeros((points.shape[1], 1)), lam)
+    else:
+        belief, (known, basis) = beliefs.history, kernel_on(domain, kernel)
+        prior = belief.init(known, points.shape[1], len(points), lam)
+    beta(belief.log_det(prior), delta, lam, norm_bound)  # numbers out of their range are refused
+    program = as_program(noise, points.shape[1])
+    return of(belief, _after_all(belief, prior, seen), domain, program, basis, delta, lam, norm_bound)
+
+
+@partial(jax.jit, static_argnums=0)
+def _after_all(belief: Any, state: Any, seen: tuple[Array, ...]) -> Any:
+    return jax.lax.scan(lambda s, one: (belief.update(s, belief.look(s, one[0]), *one[1:]), None), state, seen)[0]

@@ -1,0 +1,45 @@
+"""Covariance functions of two points, sums and products of them, and what they are at many points."""
+
+from jaxids.kernels.covariances import (
+    TAKES,
+    Combined,
+    Constant,
+    Function,
+    Kernel,
+    Polynomial,
+    Stationary,
+    check,
+    linear,
+    matern12,
+    matern32,
+    matern52,
+    of,
+    polynomial,
+    rbf,
+)
+from jaxids.kernels.points import MOST, Basis, at_points, basis, gram, noise_at, root_of_gram
+
+__all__ = [
+    "MOST",
+    "TAKES",
+    "Basis",
+    "Combined",
+    "Constant",
+    "Function",
+    "Kernel",
+    "Polynomial",
+    "Stationary",
+    "at_points",
+    "basis",
+    "check",
+    "gram",
+    "linear",
+    "matern12",
+    "matern32",
+    "matern52",
+    "noise_at",
+    "of",
+    "polynomial",
+    "rbf",
+    "root_of_gram",
+]

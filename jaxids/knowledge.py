@@ -1,0 +1,67 @@
+"""What an estimator knows of the noise: the bound ρ(x) of each action, or one bound R for all.
+
+It gives the bounds that a band has and that observations are weighted by, at whatever actions the band stands at. It
+may have a state of its own beside the belief's, updated after every reward: the place of an estimate of ρ.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxids.confidence import Action, Band
+
+__all__ = ["Bounded", "Known", "Knowledge", "bounded", "known"]
+
+register = partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=())
+
+
+@runtime_checkable
+class Knowledge(Protocol):
+    """What is known of the noise, as a pytree."""
+
+    def init(self, rho_bound: Float[Array, "..."]) -> Any:
+        """The state before any reward; () if there is none."""
+        ...
+
+    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
+        """The bounds assumed of some actions, given what they are and one bound for all."""
+        ...
+
+    def update(self, state: Any, band: Band, action: Action, reward: Float[Array, "..."]) -> Any:
+        """The state after one reward."""
+        ...
+
+
+@register
+@dataclass(frozen=True)
+class Known:
+    """Each action's own bound, as in the paper's W- and IDS policies."""
+
+    def init(self, rho_bound: Float[Array, "..."]) -> Any:
+        """Nothing is kept."""
+        return ()
+
+    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
+        """Those that there are."""
+        return rho
+
+    def update(self, state: Any, band: Band, action: Action, reward: Float[Array, "..."]) -> Any:
+        """Nothing is learnt."""
+        return state
+
+
+@register
+@dataclass(frozen=True)
+class Bounded(Known):
+    """One bound R for all actions, as in the paper's UCB and TS: every observation weighs as much."""
+
+    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
+        """R, whatever the action."""
+        return jnp.broadcast_to(rho_bound, rho.shape)
+
+
+known, bounded = Known(), Bounded()

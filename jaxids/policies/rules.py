@@ -1,0 +1,86 @@
+"""The rules of the paper: optimism, Thompson sampling, and information-directed sampling.
+
+Each is written once, for finitely many actions, boxes and balls, and for one trial or many. `scale` multiplies β_t.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxids import checks, draws, information, ratio
+from jaxids.confidence import Band, Solver
+from jaxids.policies.policy import Choice, checked
+from jaxids.programs import as_tree
+from jaxids.types import Number
+
+__all__ = ["Directed", "Optimistic", "Thompson", "surrogate"]
+
+register = jax.tree_util.register_dataclass
+
+
+@partial(register, data_fields=("scale",), meta_fields=())
+@dataclass(frozen=True)
+class Optimistic:
+    """Play the largest upper confidence bound."""
+
+    scale: Number | None = None
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        top = band.scaled(self.scale).top
+        return Choice(top.action, score=top.values)
+
+
+@partial(register, data_fields=("scale",), meta_fields=("inflated",))
+@dataclass(frozen=True)
+class Thompson:
+    """Play the best action of one posterior draw, its spread times β_t if `inflated`."""
+
+    inflated: bool = False
+    scale: Number | None = None
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        spread = band.scaled(self.scale).beta if self.inflated else 1.0 if self.scale is None else self.scale
+        best = band.most(lambda band: band.sample(source, spread))
+        return Choice(best.action, score=best.values)
+
+
+def surrogate(band: Band) -> Float[Array, "K ..."]:
+    """Δ_t⁺: the paper's gap."""
+    return band.gap
+
+
+@partial(register, data_fields=("information", "gap", "scale"), meta_fields=("solver",))
+@dataclass(frozen=True)
+class Directed:
+    """Play from the distribution that minimises the regret-information ratio."""
+
+    information: Any
+    solver: Solver = ratio.exact
+    gap: Any = surrogate
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        """Plain functions are structure."""
+        for name in ("information", "gap"):
+            object.__setattr__(self, name, as_tree(getattr(self, name)))
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        band = band.scaled(self.scale)
+        mix, gap, gain = band.least_ratio(lambda band: self.surfaces(band, source), self.solver)
+        second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
+        return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
+
+    def surfaces(self, band: Band, source: draws.Stream) -> tuple[Array, Array]:
+        """The gap and the gain at the actions of a band."""
+        with checks.naming("gain", self.information, "a function of a band and a stream"):
+            gain = self.information(band, draws.child(source, 1))
+        with checks.naming("gap", self.gap, "a function of a band"):
+            gap = self.gap(band)
+        return checked("gap", gap, band), checked("gain", gain, band)

@@ -1,0 +1,61 @@
+"""Contextual bandits: the actions, their means and their noise are new at every step, the parameter stays."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+from jaxtyping import Array, Key
+
+from jaxids import beliefs, checks
+from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.noise import Noise, gaussian
+from jaxids.problems.vectors import unit_ball
+
+__all__ = ["Contextual", "contextual"]
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("base",), meta_fields=())
+@dataclass(frozen=True)
+class Contextual:
+    """Another problem whose instance is drawn anew at every step; its θ* must be the same in all of them."""
+
+    base: Any
+
+    noise = property(lambda self: self.base.noise)
+    belief = property(lambda self: self.base.belief)
+
+    def draw(self, key: Key[Array, ""]) -> Instance:
+        """An instance of the shape that all have."""
+        return self.base.draw(key)
+
+    def context(self, key: Key[Array, ""]) -> Instance:
+        """The instance of one step."""
+        return self.base.draw(key)
+
+    def check(self) -> None:
+        """As of the base."""
+        self.base.check()
+
+
+def contextual(
+    num_actions: int = 30,
+    dim: int = 3,
+    rho: float | tuple[float, float] = (0.1, 1.0),
+    *,
+    theta: Any = None,
+    noise: Noise = gaussian,
+    base: Problem | None = None,
+) -> Contextual:
+    """The contextual linear bandit: at every step new actions, uniform in the unit ball, and new noise bounds.
+
+    Regret is against the best action of each step. With `base`, a linear problem, the contexts are its instances: those
+    of `problems.linear` never change, which is the bandit without contexts.
+    """
+    if base is None:
+        base = unit_ball(num_actions, dim, rho, theta=theta, noise=noise)
+    if not isinstance(base, Problem) or base.belief is not beliefs.linear or not hasattr(base, "draw"):
+        raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
+    if isinstance(jax.eval_shape(base.draw, jax.random.key(0)), Instance):
+        return Contextual(base)
+    raise ValueError(f"base: got {checks.shown(base)}; it takes a problem with finitely many actions")

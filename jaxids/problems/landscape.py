@@ -1,0 +1,142 @@
+"""Bandits on a box or ball: a function of a point, its noise, and the belief that suits it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import Partial
+from jaxtyping import Array, Bool, Float, Key
+
+from jaxids import beliefs, checks, domains, fields, kernels, search
+from jaxids.domains import Domain
+from jaxids.fields import Field
+from jaxids.problems.noise import Noise, check_noise, gaussian
+from jaxids.programs import as_tree
+from jaxids.types import Number, Point
+
+__all__ = ["Continuous", "Landscape", "continuous"]
+
+Function = Callable[[Point], Float[Array, ""]]
+register = jax.tree_util.register_dataclass
+
+
+@partial(register, data_fields=("domain", "function", "rho", "kernel", "basis", "rho_bound", "top"), meta_fields=("capacity",))
+@dataclass(frozen=True)
+class Landscape:
+    """One bandit on a box or ball; an action is a point [p]."""
+
+    domain: Any
+    function: Any
+    rho: Any
+    kernel: Any
+    basis: Any  # of draws of the kernel's prior
+    rho_bound: Float[Array, ""]
+    top: Float[Array, ""]  # the largest value of the function
+    capacity: int  # observations the kernel belief holds
+
+    def prior(self, belief: Any, lam: Number) -> Any:
+        """The belief's state before any observation."""
+        dim = self.domain.size.shape[0]
+        if self.kernel is None:
+            return belief.init(jnp.zeros((dim, 1), self.domain.size.dtype), lam)
+        return belief.init(self.kernel, dim, self.capacity, lam)
+
+    def band(self, belief: Any, state: Any, bounds: Callable[[Array], Array], *numbers: Number) -> Field:
+        """What is known on the domain, with the noise bounds that are assumed of it, δ, λ and the norm bound."""
+        return fields.of(belief, state, self.domain, lambda x: bounds(self.rho(x)), self.basis, *numbers)
+
+    def mean_of(self, action: Point) -> Float[Array, ""]:
+        """The mean reward at a point."""
+        return self.function(action)
+
+    def rho_of(self, action: Point) -> Float[Array, ""]:
+        """The noise bound at a point."""
+        return self.rho(action)
+
+    def losses(self) -> Float[Array, ""]:
+        """The largest value."""
+        return self.top
+
+    def lost(self, losses: Float[Array, ""], action: Point) -> Float[Array, ""]:
+        """The regret at a point."""
+        return jnp.maximum(losses - self.function(action), 0)
+
+    def sound(self) -> Bool[Array, ""]:
+        """Whether the largest value and noise bound are finite."""
+        return jnp.isfinite(self.top) & jnp.isfinite(self.rho_bound) & (self.rho_bound > 0)
+
+
+@partial(register, data_fields=("landscape",), meta_fields=("noise",))
+@dataclass(frozen=True)
+class Continuous:
+    """The same function on a box or ball in every trial."""
+
+    landscape: Landscape
+    noise: Noise = gaussian
+
+    @property
+    def belief(self) -> Any:
+        """Linear, or with a kernel a history of points."""
+        return beliefs.linear if self.landscape.kernel is None else beliefs.history
+
+    def draw(self, key: Key[Array, ""]) -> Landscape:
+        """The function, whatever the key."""
+        return self.landscape
+
+    def check(self) -> None:
+        """All was looked at when it was made."""
+        check_noise(self.noise)
+
+    def sized(self, steps: int) -> "Continuous":
+        """With room for the observations of so many steps, if it was not said for how many."""
+        if self.landscape.capacity:
+            return self
+        return replace(self, landscape=replace(self.landscape, capacity=steps))
+
+
+def continuous(
+    domain: Domain,
+    function: Function,
+    rho: Function | float,
+    kernel: Any = None,
+    *,
+    rho_bound: float | None = None,
+    noise: Noise = gaussian,
+    capacity: int | None = None,
+) -> Continuous:
+    """A bandit on a box or ball; the function and rho take a point [p] and give a number, rho may be one number.
+
+    Without a kernel the belief is linear, so the function should be. The function's maximum is searched for from many
+    starts. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the same way. The
+    kernel belief holds as many observations as there are steps, or as `capacity` says.
+    """
+    domains.check(domain)
+    check_noise(noise)
+    noise_of = fields.noise_function(rho)
+    points = domain.spread(search.SPREAD)
+    for name, given in {"function": function, "rho": noise_of}.items():
+        checks.function(name, given)
+        with checks.naming(name, given, "a function of a point that gives a number"):
+            shape = jax.eval_shape(given, points[0]).shape
+        if shape != ():
+            raise ValueError(f"{name}: got one that returns shape {list(shape)}; it takes a point and gives a number")
+        checks.number(name, jax.vmap(given)(points), "a function that gives numbers")
+    checks.noise_bounds("rho", jax.vmap(noise_of)(points))
+    found = _largest(noise_of, domain)
+    checks.noise_bounds("rho_bound", found if rho_bound is None else rho_bound, scalar=True)
+    bound = found if rho_bound is None else jnp.asarray(rho_bound, found.dtype)
+    if bound < found * (1 - 1e-6):
+        raise ValueError(f"rho_bound: got {float(bound):g}; it takes a number ≥ {float(found):g}, the largest rho")
+    room = 0 if capacity is None else checks.count("capacity", capacity)
+    known = (None, None) if kernel is None else fields.kernel_on(domain, kernel)
+    held = as_tree(function), as_tree(noise_of)
+    return Continuous(Landscape(domain, *held, *known, bound, _largest(function, domain), room), noise)
+
+
+@partial(jax.jit, static_argnums=0)
+def _largest(function: Function, domain: Domain) -> Float[Array, ""]:
+    points = domain.spread(search.SPREAD)
+    return -search.least(lambda x: -function(x), domain, points, -jax.vmap(function)(points))[1]

@@ -1,0 +1,58 @@
+"""Functions as arguments of compiled ones: what they are made of are leaves, what they do is structure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.tree_util import Partial
+from jaxtyping import Array
+
+from jaxids.types import Point
+
+__all__ = ["Structure", "as_program", "as_tree"]
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=("function",))
+@dataclass(frozen=True, repr=False)
+class Structure:
+    """A plain function as a pytree without leaves."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function gives."""
+        return self.function(*arguments)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def as_tree(value: Any) -> Any:
+    """A pytree as it is; any other function as one."""
+    return Structure(value) if callable(value) and jax.tree_util.all_leaves([value]) else value
+
+
+class _Program:
+    """What a function of a point computes: equal to another that computes the same, whatever object it is."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.jaxpr, self.text = jaxpr, str(jaxpr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Program) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __call__(self, consts: list[Array], x: Point) -> Any:
+        return jaxpr_as_fun(ClosedJaxpr(self.jaxpr, consts))(x)[0]
+
+
+def as_program(function: Callable[[Point], Any], dim: int) -> Partial:
+    """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
+    closed = jax.make_jaxpr(function)(jnp.zeros(dim))
+    return Partial(_Program(closed.jaxpr), closed.consts)

@@ -1,0 +1,82 @@
+"""The least value of a function of points of a box or ball, by gradient steps from many starts.
+
+What varies over less than the distance of the points a search starts from (a thousandth of an interval, a thirtieth of
+a square's side) may be missed. What is returned is never worse than any of the starts.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float
+
+from jaxids.domains import Domain
+from jaxids.types import Point
+
+__all__ = ["SPREAD", "descended", "least", "rates"]
+
+SPREAD = 1024  # quasi-random points
+STARTS = 16  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
+STEPS = 100
+REFINED = 8  # that go on in a second round, with steps a tenth as large
+SHORT = 1e-3  # step that tells where the domain ends
+RATE = 0.05  # of a large step, in sizes of the domain; steps fall to nothing
+
+Scalar = Float[Array, ""]
+
+
+def least(
+    value: Callable[[Point], Scalar], domain: Domain, points: Float[Array, "n p"], known: Float[Array, "n"]
+) -> tuple[Point, Scalar]:
+    """The least value found, from the best of some points on, at which it is known."""
+    best = lax.top_k(-known, STARTS)[1]
+    starts = jnp.concatenate([points[best], points[:STARTS]])
+    return descended(value, domain.project, domain.size, starts, jnp.repeat(rates(domain), STARTS))
+
+
+def rates(domain: Domain) -> Float[Array, "2"]:
+    """The rates of small and of large steps in sizes of the domain: a small one is half the distance of points."""
+    large = jnp.asarray(RATE, domain.size.dtype)
+    return jnp.stack([jnp.minimum(0.5 * SPREAD ** (-1 / domain.size.shape[0]), large), large])
+
+
+def descended(
+    value: Callable[[Array], Scalar],
+    project: Callable[[Array], Array],
+    size: Array,
+    starts: Float[Array, "n ..."],
+    rates: Float[Array, "n"],
+) -> tuple[Array, Scalar]:
+    """The least value met on the way of Adam from every start, and where; rates are in sizes of the domain."""
+    found, values = jax.vmap(lambda start, rate: _way(value, project, size, start, rate))(starts, rates)
+    best = lax.top_k(-values, REFINED)[1]
+    fine = jnp.asarray(0.1 * RATE, rates.dtype)
+    found, values = jax.vmap(lambda start: _way(value, project, size, start, fine))(found[best])
+    return found[jnp.argmin(values)], jnp.min(values)
+
+
+def _way(
+    value: Callable[[Array], Scalar], project: Callable[[Array], Array], size: Array, start: Array, rate: Scalar
+) -> tuple[Array, Scalar]:
+    """The best place on the way from one start, and its value."""
+    optimizer = optax.adam(optax.cosine_decay_schedule(1.0, STEPS))
+
+    def inward(here: Array, slope: Array) -> Array:
+        """The slope less what points out of the domain, found by a short step: at a boundary Adam's own is no guide."""
+        length = jnp.sqrt(jnp.maximum(jnp.sum(slope**2), jnp.finfo(slope.dtype).tiny))
+        return (here - project(here - SHORT * size * slope / length)) / size * (length / SHORT)
+
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        here, state, best, lowest = carry
+        now, slope = jax.value_and_grad(value)(here)
+        better = now < lowest
+        change, state = optimizer.update(inward(here, jnp.where(jnp.isfinite(slope), slope, 0) * size), state)
+        after = project(here + rate * size * jnp.asarray(change))
+        return (after, state, jnp.where(better, here, best), jnp.where(better, now, lowest)), None
+
+    begin = (start, optimizer.init(start), start, jnp.asarray(jnp.inf, start.dtype))
+    (_, _, best, lowest), _ = lax.scan(step, begin, None, STEPS)
+    return best, lowest
