@@ -1,19 +1,23 @@
 """Users' functions keep trials apart, and on boxes points: looked at before a run, because no result would tell.
 
-Arrays have trials on the last axis, so a gain that reduces over all axes mixes them and still has the right shape. So a
-policy or hook with a function that is not of this package plays a few steps of a few trials together, and of each
-alone. On a box or ball a gap or gain is asked for at a few points together, and at each alone.
+Arrays have trials on the last axis, so a gain that reduces over all axes mixes them and still has the right shape. So
+each function that is not of this package is evaluated for a few trials together and for each alone. On a box or ball a
+gap or gain is asked for at a few points together, and at each alone.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jax import lax
+from jaxtyping import Array, UInt32
 
 from jaxids import agents, checks, draws, policies, tiles
+from jaxids.confidence import Band, floored, solved
 from jaxids.policies.trials import PerTrial
 from jaxids.problems import Instance, Problem
 from jaxids.programs import Structure
@@ -21,9 +25,21 @@ from jaxids.tiles import Hook
 
 __all__ = ["check"]
 
-TRIALS, STEPS, POINTS = 3, 2, 4
+TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
+TAKES = {
+    "trials": "one that keeps trials apart: reduce with axis=0 only, or write it for one trial, policies.per_trial(…)",
+    "points": "one whose value at an action does not depend on the band's others: the best of the set is band.most",
+}
 _passed: set[Any] = set()
+
+
+class _Glimpse(NamedTuple):
+    """A few trials after a few steps, with lanes on the last axis."""
+
+    instance: Instance
+    agent: agents.Agent
+    words: UInt32[Array, "2 n"]
 
 
 def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) -> None:
@@ -36,10 +52,9 @@ def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) 
     key = jax.tree.structure((problem, policy)), shapes, tuple(own.items()), jnp.result_type(float)
     if key in _passed:
         return
-    trials = tiles.begun(problem, jax.random.key(0), jnp.arange(TRIALS, dtype=jnp.uint32))
-    if isinstance(trials.instance, Instance):
-        _check_trials(problem, policy, parts, own, trials)
-    elif isinstance(policy.rule, policies.Directed):
+    if isinstance(jax.eval_shape(problem.draw, jax.random.key(0)), Instance):
+        _check_trials(problem, policy, parts, own)
+    elif parts and isinstance(policy.rule, policies.Directed):
         _check_points(problem, policy, parts)
     _passed.add(key)
 
@@ -59,36 +74,77 @@ def _ours(function: Any) -> bool:
     return home == "jaxids" or home.startswith("jaxids.")
 
 
+@jax.jit
+def _glimpsed(problem: Problem, plain: policies.Policy) -> _Glimpse:
+    """Trials after steps that play any action, whatever the policy's rule."""
+    trials = tiles.begun(problem, jax.random.key(0), jnp.arange(TRIALS, dtype=jnp.uint32))
+
+    def step(t: Array, agent: agents.Agent) -> agents.Agent:
+        band, source = agents.band_of(problem.belief, plain, trials.instance, agent), draws.Stream(trials.own, t.astype(jnp.uint32))
+        choice = policies.Choice(band.uniform(source))
+        return agents.learn(plain, agent, band, choice, trials.instance.mean_of(choice.action))
+
+    agent = agents.start(problem.belief, plain, trials.instance)
+    return _Glimpse(trials.instance, lax.fori_loop(0, STEPS, step, agent), trials.own)
+
+
 def _check_trials(
-    problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook], trials: tiles.Trials
+    problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook]
 ) -> None:
-    together = _seen(problem, policy, own, trials)
+    problem, policy = jax.tree.map(jnp.asarray, (problem, policy))
+    evaluated = jax.jit(partial(_evaluated, problem.belief, policy, parts, own))
+    glimpse = _glimpsed(problem, replace(policy, rule=policies.Greedy()))
+    together = evaluated(glimpse)
     for i in range(TRIALS):
-        alone = _seen(problem, policy, own, _only(trials, i))
+        alone = evaluated(jax.tree.map(lambda leaf, i=i: leaf[..., i : i + 1], glimpse))
         for name, function in {**parts, **own}.items():
-            pairs = zip(jax.tree.leaves(together[name]), jax.tree.leaves(alone[name]), strict=True)
-            for both, one in pairs:
-                _compare(name, function, np.asarray(both)[..., i], np.asarray(one)[..., 0], f"trial {i}", "trials")
+            for both, one in zip(jax.tree.leaves(together[name]), jax.tree.leaves(alone[name]), strict=True):
+                if np.shape(both)[-1:] == (TRIALS,):  # else it has lost the trials, and is refused for that
+                    _compare(name, function, np.asarray(both)[..., i], np.asarray(one)[..., 0], f"trial {i}", "trials")
     for name in {"gap", "gain"} & parts.keys():
         _not_negative(name, parts[name], together[name])
 
 
-def _seen(problem: Problem, policy: policies.Policy, own: Mapping[str, Hook], trials: tiles.Trials) -> dict[str, Any]:
-    """What every part gave in the last of a few steps."""
-    agent, regret = agents.start(problem.belief, policy, trials.instance), tiles.no_regret(trials)
-    for step in range(STEPS):
-        agent, regret, seen = tiles.stepped(problem, policy, jnp.int32(step), trials, agent, regret)
-    choice, solved = seen.choice, seen.choice.mix  # pyright: ignore[reportPossiblyUnbound]
-    found = {"gap": choice.gap, "gain": choice.gain, "solver": None if solved is None else (solved.weight, solved.value)}
-    found["policy"] = choice.action, choice.score
-    return found | {name: hook(seen) for name, hook in own.items()}  # pyright: ignore[reportPossiblyUnbound]
+def _evaluated(
+    belief: Any, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook], glimpse: _Glimpse
+) -> dict[str, Any]:
+    """What every function gives."""
+    band = agents.band_of(belief, policy, glimpse.instance, glimpse.agent)
+    source = draws.Stream(glimpse.words, jnp.uint32(STEPS))
+    found: dict[str, Any] = {}
+    if isinstance(policy.rule, policies.Directed) and parts:
+        found["gap"], found["gain"] = gap, gain = policy.rule.surfaces(band, source)
+        if "solver" in parts:
+            mix = solved(policy.rule.solver, gap, floored(gain))
+            found["solver"] = mix.weight, mix.value
+    if "policy" in parts:
+        choice = agents.choose(policy, _remembering(policy, glimpse.agent, band), band, source)
+        found["policy"] = choice.action, choice.score
+    return found | _hooked(policy, own, glimpse, band, source)
 
 
-def _only(trials: tiles.Trials, i: int) -> tiles.Trials:
-    part = slice(i, i + 1)
-    return jax.tree.map(lambda leaf: leaf[..., part], trials._replace(contexts=None))._replace(
-        contexts=trials.contexts[part]
-    )
+def _remembering(policy: policies.Policy, agent: agents.Agent, band: Band) -> agents.Agent:
+    return agent._replace(memory=policy.rule.init(band)) if hasattr(policy.rule, "init") else agent
+
+
+def _hooked(
+    policy: policies.Policy, own: Mapping[str, Hook], glimpse: _Glimpse, band: Band, source: draws.Stream
+) -> dict[str, Any]:
+    """What hooks give of a step whose choice has the shape of the policy's, and any numbers."""
+    if not own:
+        return {}
+    agent = _remembering(policy, glimpse.agent, band)
+    shapes = jax.eval_shape(lambda: agents.choose(policy, agent, band, source))
+    choice = jax.tree.map(partial(_any_numbers, source, band.rho.shape[0]), shapes)
+    reward = draws.uniform(draws.child(source, 3), 1)[0]
+    seen = tiles.Step(choice, reward, reward, glimpse.instance, agent, band, lambda: band)
+    return {name: tiles.hooked(name, hook, seen) for name, hook in own.items()}
+
+
+def _any_numbers(source: draws.Stream, actions: int, shape: jax.ShapeDtypeStruct) -> Array:
+    rows = int(np.prod(shape.shape[:-1]))
+    numbers = draws.uniform(draws.child(source, 4), rows).reshape(shape.shape)
+    return numbers.astype(shape.dtype) if jnp.issubdtype(shape.dtype, jnp.floating) else (actions * numbers).astype(shape.dtype)
 
 
 def _check_points(problem: Problem, policy: policies.Policy, parts: Mapping[str, Any]) -> None:
@@ -110,16 +166,12 @@ def _compare(name: str, function: Any, both: Any, alone: Any, where: str, what: 
     if np.allclose(both, alone, rtol=CLOSE, atol=CLOSE * np.max(np.abs(alone), initial=0), equal_nan=True):
         return
     worst = np.unravel_index(np.argmax(np.abs(both - alone)), both.shape)
-    takes = {
-        "trials": "one that keeps trials apart: reduce with axis=0 only, or write it for one trial, policies.per_trial(…)",
-        "points": "one whose value at an action does not depend on the band's others: the best of the set is band.most",
-    }[what]
     got = f"{checks.shown(function)}, which gives {where} {both[worst]:g} beside other {what} and {alone[worst]:g} alone"
-    raise ValueError(f"{name}: got {got}; it takes {takes}")
+    raise ValueError(f"{name}: got {got}; it takes {TAKES[what]}")
 
 
 def _not_negative(name: str, function: Any, values: Array) -> None:
     values = np.asarray(values)
     if not np.all(values >= 0):
-        worst = values[~(values >= 0)].flat[0]
-        raise ValueError(f"{name}: got {checks.shown(function)}, which gives {worst:g}; it takes one that gives numbers ≥ 0")
+        got = f"{checks.shown(function)}, which gives {values[~(values >= 0)].flat[0]:g}"
+        raise ValueError(f"{name}: got {got}; it takes one that gives numbers ≥ 0")

@@ -166,6 +166,14 @@ class Band:
         """σ_t² of one action."""
         return lanes.pick(self.var, action)
 
+    def mean_of(self, action: Action) -> Float[Array, "..."]:
+        """The estimate of one action's mean."""
+        return lanes.pick(self.mean, action)
+
+    def radius_of(self, action: Action) -> Float[Array, "..."]:
+        """β_t σ_t of one action."""
+        return self.beta * lanes.root(self.var_of(action))
+
     def rho_of(self, action: Action) -> Float[Array, "..."]:
         """The noise bound of one action."""
         return lanes.pick(self.rho, action)

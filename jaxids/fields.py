@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxids import beliefs, checks, domains, draws, kernels, names, ratio, search
 from jaxids.confidence import Band, Most, Solver, Surfaces, beta, floored, solved
 from jaxids.domains import Domain
-from jaxids.programs import as_program
+from jaxids.programs import as_program, as_tree
 from jaxids.types import Number, Point
 
 __all__ = ["Field", "fit", "kernel_on", "noise_function", "of"]
@@ -123,6 +123,10 @@ class Field(Band):
         seen = self.belief.look(self.state, point)
         return Target(seen, self.belief.var_of(self.state, seen))
 
+    def mean_of(self, action: Point) -> Float[Array, ""]:
+        """The estimate at one point."""
+        return self.belief.mean(self.state, action[:, None])[0]
+
     def rho_of(self, action: Point) -> Float[Array, ""]:
         """The noise bound at one point."""
         return self.noise(action)
@@ -217,7 +221,7 @@ def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: N
     """What a belief knows on a domain, with the noise bound that is assumed at a point, δ, λ and the norm bound."""
     points = domain.spread(search.SPREAD)
     visited = getattr(state, "points", None)
-    rho = jax.vmap(noise)(points)
+    noise, rho = as_tree(noise), jax.vmap(noise)(points)
     return Field(belief, state, points.T, rho, *numbers, None, domain, noise, visited, basis)
 
 
@@ -271,7 +275,7 @@ def fit(
         belief, (known, basis) = beliefs.history, kernel_on(domain, kernel)
         prior = belief.init(known, points.shape[1], len(points), lam)
     beta(belief.log_det(prior), delta, lam, norm_bound)  # numbers out of their range are refused
-    program = as_program(noise, points.shape[1])
+    program = as_program(noise, points.shape[1]) if callable(rho) else noise  # one number is a leaf
     return of(belief, _after_all(belief, prior, seen), domain, program, basis, delta, lam, norm_bound)
 
 

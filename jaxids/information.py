@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws
+from jaxids import checks, draws, names
 from jaxids.confidence import Action, Band
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
@@ -40,7 +40,7 @@ def ts(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
 class Averaged:
     """I^E: the mean of I^TS over several proposals."""
 
-    proposals: int = 10
+    proposals: int = names.PROPOSALS
 
     def __post_init__(self) -> None:
         """Refuse a number of proposals that the streams cannot tell apart."""

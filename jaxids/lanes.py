@@ -45,6 +45,9 @@ def _first(beats: Callable[[Array, Array], Array], worst: float, values: Float[A
     rows = values.shape[0]
     if rows <= UNROLL:
         return _chain(beats, values)
+    if values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
+        arg = jnp.argmin(values) if beats is jnp.less else jnp.argmax(values)
+        return Best(arg.astype(jnp.int32), values[arg])
     within = _chain(beats, _groups(values, worst))
     group, value = _first(beats, worst, within.value)
     return Best(group * UNROLL + pick(within.arg, group), value)

@@ -21,7 +21,7 @@ from jaxids import agents, checks, compiler, draws, faults, lanes, policies, sum
 from jaxids.confidence import Action, Band
 from jaxids.problems import Changing, Instance, Problem
 
-__all__ = ["Hook", "Step", "Trials", "begun", "compiled", "no_regret", "play", "stepped", "tile_width", "trial_keys"]
+__all__ = ["Hook", "Step", "Trials", "begun", "compiled", "hooked", "no_regret", "play", "stepped", "tile_width", "trial_keys"]
 
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
@@ -137,8 +137,8 @@ def _step(
     problem: Problem, policy: policies.Policy, hooks: _Hooks, step: Int[Array, ""], trials: Trials, carry: _Carry
 ) -> _Carry:
     agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
-    series = {name: _hooked(name, hook, seen) for name, hook in hooks.series}
-    kept, added = _hooked("record", hooks.record, seen), _hooked("total", hooks.total, seen)
+    series = {name: hooked(name, hook, seen) for name, hook in hooks.series}
+    kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
     totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None
     fault = faults.after(carry.fault, step, seen.band, seen.choice, seen.reward, overflow, sound)
@@ -188,7 +188,7 @@ def no_regret(trials: Trials) -> lanes.Sum:
     return lanes.sum_from(jnp.zeros(trials.noise.shape[1:], trials.losses.dtype))
 
 
-def _hooked(name: str, hook: Hook | None, seen: Step) -> Any:
+def hooked(name: str, hook: Hook | None, seen: Step) -> Any:
     """What a hook keeps of a step, or a ValueError if it cannot be called so, or gives what is no array."""
     if hook is None:
         return None

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import beliefs, confidence, continuous, domains, information, kernels, policies, problems, ratio
+from jaxids import beliefs, confidence, domains, fields, information, kernels, policies, problems, ratio
 from jaxids.problems import functions
 
 POINTS = np.array([[0.0, 0.0], [0.5, 1.0], [1.0, 0.2]])
@@ -61,8 +61,13 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (functions.grid, {"dim": 2, "per_side": 3}),
     (functions.branin, {"u": POINTS[1]}),
     (functions.ackley, {"u": POINTS[1]}),
-    (policies.ucb, {"weighted": True, **ESTIMATOR}),
-    (policies.ts, {"weighted": True, "inflated": False, **ESTIMATOR}),
+    (policies.ucb, {"scale": 0.5, "noise": policies.bounded, **ESTIMATOR}),
+    (policies.ts, {"inflated": False, "scale": 0.5, "noise": policies.known, **ESTIMATOR}),
+    (policies.greedy, ESTIMATOR),
+    (policies.epsilon_greedy, {"epsilon": 0.5, "power": 0.5, **ESTIMATOR}),
+    (policies.explore_then_commit, {"steps": 5, **ESTIMATOR}),
+    (policies.phased_elimination, {"delta": 0.1, "lam": 1.0}),
+    (policies.per_trial, {"function": information.f}),
     (policies.ids, {"gain": information.ucb, "solver": ratio.exact, "gap": policies.surrogate, **ESTIMATOR}),
     (policies.ids, {"gain": information.f, "deterministic": True}),
     (policies.check, {"policy": policies.PAPER["UCB"]}),
@@ -86,15 +91,14 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (beliefs.linear.init, {"actions": POINTS.T, "lam": 1.0}),
     (beliefs.kernel.init, {"features": POINTS.T, "lam": 1.0}),
     (beliefs.history.init, {"kernel": KERNEL, "dim": 2, "capacity": 3, "lam": 1.0}),
-    (beliefs.history.update, {"state": HISTORY, "point": POINTS[1], "reward": 1.0, "rho2": 0.25}),
-    (continuous.problem, {"domain": BOX, "function": plain, "rho": half, "kernel": KERNEL, "capacity": 3, **NOISE}),
-    (continuous.fit, {**SEEN, "domain": BOX, "kernel": KERNEL, "rho": 0.5, "lam": 1.0, "capacity": 4}),
-    (continuous.of_history, {"state": HISTORY, "beta": 1.0, "rho": 0.5}),
-    (continuous.of_linear, {"state": beliefs.linear.init(jnp.zeros((2, 1)) + 1, 1.0), "beta": 1.0, "rho": 0.5}),
+    (beliefs.history.look, {"state": HISTORY, "point": POINTS[1]}),
+    (problems.continuous, {"domain": BOX, "function": plain, "rho": half, "kernel": KERNEL, "capacity": 3, **NOISE}),
+    (problems.contextual, {"num_actions": 4, "dim": 2, "rho": 0.5, "theta": [1.0, 0.0], "noise": problems.uniform}),
+    (fields.fit, {**SEEN, "domain": BOX, "kernel": KERNEL, "rho": 0.5, **ESTIMATOR}),
     (jaxids.simulate, {"problem": FIXED, "policy": policies.PAPER["UCB"], **RUN, **HOOKS}),
     (jaxids.load, {"folder": "nowhere"}),
 ]
-FEW = {jaxids.simulate: 5, continuous.problem: 3, continuous.fit: 6}  # values for each argument of what takes long
+FEW = {jaxids.simulate: 5, problems.continuous: 3, fields.fit: 6}  # values for each argument of what takes long
 SHARED = 16  # and of the others
 
 

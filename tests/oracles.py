@@ -127,6 +127,7 @@ class Trial(NamedTuple):
     """A belief after some steps, and its normal equations."""
 
     state: linear.State
+    features: np.ndarray
     rho: np.ndarray
     truth: Posterior
 
@@ -138,18 +139,18 @@ def trial(rng, dim=3, actions=8, steps=25, lam=1.0, rho=(0.1, 1.0)) -> Trial:
     bounds = rng.uniform(*rho, actions).astype(dtype)
     played = rng.integers(0, actions, steps)
     rewards = rng.normal(size=steps).astype(dtype)
-    state = _observe(linear.init(jnp.asarray(features), lam), played, rewards, bounds[played] ** 2)
-    return Trial(state, bounds, posterior(features, played, rewards, bounds[played], lam))
+    state = _observe(linear.init(jnp.asarray(features), lam), features[:, played].T, rewards, bounds[played] ** 2)
+    return Trial(state, jnp.asarray(features), bounds, posterior(features, played, rewards, bounds[played], lam))
 
 
 @jax.jit
-def _observe(state, played, rewards, rho2):
-    return jax.lax.scan(lambda s, seen: (linear.update(s, *seen), None), state, (played, rewards, rho2))[0]
+def _observe(state, seen, rewards, rho2):
+    return jax.lax.scan(lambda s, one: (linear.update(s, *one), None), state, (seen, rewards, rho2))[0]
 
 
 def band(of: Trial, delta=0.01, lam=1.0, norm_bound=1.0) -> Band:
     """What a policy sees of a trial."""
-    return Band(linear, of.state, jnp.asarray(of.rho), delta, lam, norm_bound)
+    return Band(linear, of.state, of.features, jnp.asarray(of.rho), delta, lam, norm_bound)
 
 
 def streams(rng, *lanes: int, step: int = 3) -> draws.Stream:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxids
-from jaxids import cli, continuous, kernels, policies, problems, simulate
+from jaxids import cli, information, kernels, policies, problems, simulate
 from jaxids.bench import batched, loop, measure, mixes, points, searches
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
@@ -41,9 +41,9 @@ def test_the_table_names_the_policies_and_numbers_of_the_library():
     assert list(THIRTEEN) == list(policies.PAPER)
     for name, plan in THIRTEEN.items():
         policy = policies.PAPER[name]
-        assert policy.weighted == plan.weighted
+        assert (policy.noise == policies.known) == plan.weighted
         assert (policy.delta, policy.lam, policy.norm_bound) == (DELTA, LAM, NORM_BOUND)
-    assert policies.information.e.proposals == PROPOSALS
+    assert information.e.proposals == PROPOSALS
 
 
 @pytest.mark.parametrize("name", THIRTEEN)
@@ -103,7 +103,7 @@ def test_the_kernel_benchmark_measures_all_three(capsys):
 
 def test_searches_are_timed(capsys, monkeypatch):
     monkeypatch.setattr(searches, "OBSERVATIONS", (3,))
-    monkeypatch.setattr(searches, "SEARCHES", {"UCB": continuous.ucb})
+    monkeypatch.setattr(searches, "SEARCHES", ("W-UCB",))
     found = searches.run(repeats=1)
     assert list(found) == ["search UCB 3"]
     assert (

@@ -28,8 +28,8 @@ def test_the_band_is_what_its_formulas_say(dtype, rng):
     for _ in range(5):
         trial = oracles.trial(rng, lam=2.0)
         band = oracles.band(trial, delta=0.05, lam=2.0, norm_bound=3.0)
-        cov = oracles.covariance(trial.truth.precision, trial.state.actions)
-        mean = trial.truth.theta @ np.asarray(trial.state.actions, float)
+        cov = oracles.covariance(trial.truth.precision, trial.features)
+        mean = trial.truth.theta @ np.asarray(trial.features, float)
         beta = np.sqrt(2 * np.log(20) + trial.truth.log_det) + np.sqrt(2) * 3
         upper, lower = mean + beta * np.sqrt(np.diag(cov)), mean - beta * np.sqrt(np.diag(cov))
         close = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
@@ -40,7 +40,7 @@ def test_the_band_is_what_its_formulas_say(dtype, rng):
         np.testing.assert_allclose(band.gap, upper.max() - lower, **close)
         np.testing.assert_allclose(band.top.value, upper.max(), **close)
         np.testing.assert_allclose(band.cov_with(jnp.int32(3)), cov[3], **close)
-        assert int(band.ucb) == int(band.top.arg) == int(np.argmax(upper))
+        assert int(band.ucb) == int(band.top.action) == int(np.argmax(upper))
         assert np.all(band.gap > 0)
 
 
@@ -58,7 +58,7 @@ def test_the_ratio_of_the_ucb_action(gain, x64, rng):
         band = oracles.band(trial)
         top = int(band.ucb)
         beta = np.sqrt(2 * np.log(100) + trial.truth.log_det) + 1
-        var = np.diag(oracles.covariance(trial.truth.precision, trial.state.actions))[top]
+        var = np.diag(oracles.covariance(trial.truth.precision, trial.features))[top]
         np.testing.assert_allclose(band.gap[top], 2 * beta * np.sqrt(var), rtol=1e-9)
         psi = ratio.quotient(band.gap, gain(band, oracles.streams(rng)))[top]
         np.testing.assert_allclose(psi, 4 * beta**2 * var / np.log1p(var / trial.rho[top] ** 2), rtol=1e-9)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import continuous, domains, information, kernels, policies, problems, ratio, simulate
+from jaxids import domains, information, kernels, policies, problems, ratio, simulate
 
 KEY = jax.random.key(0)
 PROBLEM = problems.unit_ball(6, 2)
@@ -18,18 +18,18 @@ def run(policy=policies.PAPER["W-UCB"], problem=PROBLEM, steps=20, **more):
 
 
 def later(band, bad):
-    """A gain that is I^F until something has been observed in the lane, and then bad at one action."""
-    seen = band.belief.log_det(band.state) > 0
+    """A gain that is I^F until much has been observed in the lane, and then bad at one action."""
+    seen = band.belief.log_det(band.state) > 9
     return jnp.where((jnp.arange(6)[:, None] == 3) & seen, bad, jnp.log1p(band.var / band.rho**2))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e-3])
 def test_a_gain_or_gap_that_is_no_number_at_one_action_ends_the_run(bad):
     with pytest.raises(
-        ValueError, match=r"^gain: NaN, infinite or negative, at step 2 of trial 0; it takes numbers ≥ 0"
+        ValueError, match=r"^gain: NaN, infinite or negative, at step 4 of trial 0; it takes numbers ≥ 0"
     ):
         run(policies.ids(lambda band, stream: later(band, bad)))
-    with pytest.raises(ValueError, match=r"^gap: NaN, infinite or negative, at step 2 of trial 0; it takes"):
+    with pytest.raises(ValueError, match=r"^gap: NaN, infinite or negative, at step 4 of trial 0; it takes"):
         run(policies.ids(information.f, gap=lambda band: later(band, bad)))
 
 
@@ -89,11 +89,11 @@ def test_noise_that_is_no_number_ends_the_run():
 
 def test_noise_that_is_no_number_ends_a_run_on_a_box():
     box = domains.box([0.0], [1.0])
-    problem = continuous.problem(
+    problem = problems.continuous(
         box, lambda x: x[0], 0.1, kernels.rbf(0.3), noise=lambda stream: problems.gaussian(stream) * jnp.nan
     )
     with pytest.raises(ValueError, match=r"^problem: a reward is NaN or infinite, at step 1 of trial 0"):
-        continuous.simulate(problem, policies.PAPER["W-UCB"], key=KEY, trials=2, steps=2)
+        simulate(problem, policies.PAPER["W-UCB"], key=KEY, trials=2, steps=2)
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_a_sum_of_floats_that_is_not_finite_is_refused():
 
 
 def test_a_score_that_is_not_one_for_every_action_is_refused():
-    with pytest.raises(ValueError, match=r"^score: got float32 of shape \[256\]; it takes floats of shape \[6, 256\]"):
+    with pytest.raises(ValueError, match=r"^score: got .*; it takes floats with an action on the first axis and trials \[256\] after it"):
         run(policies.Policy(lambda band, stream: policies.Choice(band.ucb, score=band.beta)))

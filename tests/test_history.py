@@ -19,7 +19,7 @@ def observed(rng, count, dim=2):
 
 def folded(kernel, points, rewards, rho, capacity, lam=1.0):
     def step(state, seen):
-        return history.update(state, *seen), None
+        return history.update(state, history.look(state, seen[0]), *seen[1:]), None
 
     start = history.init(kernel, points.shape[1], capacity, lam)
     seen = tuple(jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, rho**2))
@@ -47,13 +47,15 @@ def test_the_posterior_is_the_paper_s_with_room_to_spare(kernel, lam, dtype, rng
     state = folded(kernel, points, rewards, rho, capacity=40, lam=lam)
     mean, cov, log_det = direct(kernel, points, rewards, rho, queries, lam)
     close = {"rtol": 1e-8, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 2e-4}
-    asked = jnp.asarray(queries, dtype)
-    assert np.allclose(jax.vmap(lambda x: history.mean(state, x))(asked), mean, **close)
-    found = jax.vmap(lambda x: jax.vmap(lambda y: history.cov(state, x, y))(asked))(asked)
-    assert np.allclose(found, cov, **close)
-    assert np.allclose(jax.vmap(lambda x: history.var(state, x))(asked), np.diag(cov), **close)
+    asked = jnp.asarray(queries, dtype).T
+    assert np.allclose(history.mean(state, asked), mean, **close)
+    assert np.allclose(history.cov(state, asked, asked), cov, **close)
+    assert np.allclose(history.var(state, asked), np.diag(cov), **close)
+    one = history.look(state, asked[:, 2])
+    assert np.allclose(history.cov_with(state, asked, one), cov[2], **close)
+    assert np.allclose(history.var_of(state, one), cov[2, 2], **close)
     assert np.allclose(history.log_det(state), log_det, **close)
-    assert state.factor.dtype == dtype
+    assert state.inverse.dtype == dtype
 
 
 def test_when_full_the_first_observations_stay(x64, rng):
@@ -69,9 +71,9 @@ def test_when_full_the_first_observations_stay(x64, rng):
 
 def test_no_observation_is_the_prior():
     state = history.init(KERNELS[1], 2, 5, lam=4.0)
-    x = jnp.array([0.3, 0.2])
-    assert history.mean(state, x) == 0
-    assert history.var(state, x) == pytest.approx(0.25)
+    x = jnp.array([[0.3], [0.2]])
+    assert history.mean(state, x)[0] == 0
+    assert history.var(state, x)[0] == pytest.approx(0.25)
     assert not bool(history.full(state))
 
 
@@ -84,7 +86,7 @@ def test_single_precision_bears_repeated_points_and_extreme_noise(kernel, rho, r
     state = folded(kernel, points, rewards, bounds, capacity=80)
     queries = np.concatenate([points[:8], rng.random((8, 1))])
     _, cov, _ = direct(kernel, points, rewards, bounds, queries, 1.0)
-    found = jax.vmap(lambda x: history.var(state, x))(jnp.asarray(queries, jnp.float32))
+    found = history.var(state, jnp.asarray(queries, jnp.float32).T)
     assert np.all(np.isfinite(found))
     assert np.all(np.asarray(found) >= 0)
     assert np.allclose(found, np.diag(cov), atol=1e-3)
@@ -94,9 +96,13 @@ def test_predictions_have_derivatives(x64, rng):
     points, rewards, rho = observed(rng, 10)
     state = folded(KERNELS[0], points, rewards, rho, capacity=16)
     x, eps = jnp.array([0.4, 0.6]), 1e-6
-    for quantity in (history.mean, history.var):
-        slope = jax.grad(lambda x, q=quantity: q(state, x))(x)
-        finite = [(quantity(state, x + eps * e) - quantity(state, x - eps * e)) / (2 * eps) for e in jnp.eye(2)]
+    for moment in (history.mean, history.var):
+
+        def at(x, moment=moment):
+            return moment(state, x[:, None])[0]
+
+        slope = jax.grad(at)(x)
+        finite = [(at(x + eps * e) - at(x - eps * e)) / (2 * eps) for e in jnp.eye(2)]
         assert np.allclose(slope, finite, atol=1e-6)
 
 
@@ -119,7 +125,11 @@ def test_bad_histories_are_refused(arguments, said):
 )
 def test_a_bad_observation_is_refused(name, bad):
     good = {"state": history.init(kernels.rbf(1.0), 2, 3), "point": np.ones(2), "reward": 1, "rho2": 2**31}
-    update = inspect.unwrap(history.update)  # the tests' check of types would be quicker
+
+    def update(state, point, reward, rho2):  # the tests' check of types would be quicker
+        seen = inspect.unwrap(history.look)(state, point)
+        return inspect.unwrap(history.update)(state, seen, reward, rho2)
+
     assert np.isfinite(update(**good).innovations[0])
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         update(**good | {name: bad})

@@ -16,16 +16,16 @@ GAINS = {"f": information.f, "ucb": information.ucb, "ts": information.ts, "e": 
 def proposal(trial, source) -> int:
     """The best action of the posterior draw θ̂ + M η."""
     root, eta = np.asarray(trial.state.root.value, float), np.asarray(draws.normal(source, 3), float)
-    return int(np.argmax((trial.truth.theta + root @ eta) @ np.asarray(trial.state.actions, float)))
+    return int(np.argmax((trial.truth.theta + root @ eta) @ np.asarray(trial.features, float)))
 
 
 def about(trial, target):
-    return oracles.gain_about(trial.truth.precision, trial.state.actions, trial.rho, target)
+    return oracles.gain_about(trial.truth.precision, trial.features, trial.rho, target)
 
 
 def test_f_is_the_growth_of_the_determinant(x64, rng):
     trial = oracles.trial(rng)
-    precision, x = trial.truth.precision, np.asarray(trial.state.actions)
+    precision, x = trial.truth.precision, np.asarray(trial.features)
     expected = [
         np.linalg.slogdet(precision + np.outer(x[:, k], x[:, k]) / trial.rho[k] ** 2)[1]
         - np.linalg.slogdet(precision)[1]
@@ -77,20 +77,20 @@ def test_an_action_tells_no_more_about_another_than_about_all(dtype, rng):
 @pytest.mark.parametrize("gain", GAINS.values(), ids=GAINS)
 def test_zero_features_give_zero_gains(gain, dtype, rng):
     trial = oracles.trial(rng)
-    state = trial.state._replace(actions=trial.state.actions.at[:, 0].set(0))
-    got = np.asarray(gain(oracles.band(trial._replace(state=state)), oracles.streams(rng)))
+    trial = trial._replace(features=trial.features.at[:, 0].set(0))
+    got = np.asarray(gain(oracles.band(trial), oracles.streams(rng)))
     assert np.all(np.isfinite(got))
     assert got[0] == 0
-    nothing = linear.init(jnp.zeros((3, 8), dtype), 1.0)
-    np.testing.assert_array_equal(gain(oracles.band(trial._replace(state=nothing)), oracles.streams(rng)), 0)
+    nothing = trial._replace(features=jnp.zeros((3, 8), dtype))
+    np.testing.assert_array_equal(gain(oracles.band(nothing), oracles.streams(rng)), 0)
 
 
 @pytest.mark.parametrize("gain", GAINS.values(), ids=GAINS)
 @pytest.mark.parametrize("rho", [1e-4, 1e-8])
 def test_hardly_any_noise_gives_finite_gains(gain, rho, dtype, rng):
     source = oracles.streams(rng)
-    gains = jax.jit(lambda state, rho: gain(Band(linear, state, rho, 0.01, 1.0, 1.0), source))
+    gains = jax.jit(lambda state, features, rho: gain(Band(linear, state, features, rho, 0.01, 1.0, 1.0), source))
     for steps in (0, 1, 200):
         trial = oracles.trial(rng, steps=steps, rho=(rho, 1.01 * rho))
-        got = np.asarray(gains(trial.state, trial.rho))
+        got = np.asarray(gains(trial.state, trial.features, trial.rho))
         assert np.all(np.isfinite(got) & (got >= 0))

@@ -36,7 +36,7 @@ def folded(problem, played, rewards, lam):
 
 
 def covariance(state):
-    return np.stack([belief.cov_with(state, jnp.asarray(k)) for k in range(state.root.shape[1])])
+    return np.stack([belief.cov_with(state, None, jnp.asarray(k)) for k in range(state.root.shape[1])])
 
 
 @pytest.mark.parametrize("lam", [0.3, 1.0, 4.0])
@@ -124,7 +124,7 @@ def test_joint_samples_have_the_posterior_s_moments(rng):
     count = 4000
     words = jax.vmap(draws.stream, out_axes=-1)(jax.random.split(jax.random.key(3), count))
     lanes = jax.tree.map(lambda leaf: jnp.repeat(leaf[..., None], count, -1), state)
-    sample = np.asarray(belief.sample(lanes, draws.Stream(words, jnp.uint32(1))), float)
+    sample = np.asarray(belief.sample(lanes, None, draws.Stream(words, jnp.uint32(1))), float)
     cov, mean = covariance(state), np.asarray(belief.mean(state))
     sd = np.sqrt(np.diag(cov))
     scores = (sample.mean(axis=1) - mean) / sd * np.sqrt(count)
@@ -133,7 +133,7 @@ def test_joint_samples_have_the_posterior_s_moments(rng):
     most = stats.norm.isf(FALSE_ALARM / 2 / (8 + 64))
     assert np.max(np.abs(scores)) < most
     assert np.max(np.abs(pairs)) < most
-    assert np.allclose(belief.sample(lanes, draws.Stream(words, jnp.uint32(1)), 0.0), mean[:, None])
+    assert np.allclose(belief.sample(lanes, None, draws.Stream(words, jnp.uint32(1)), 0.0), mean[:, None])
 
 
 def linear_pair(rng, actions=9, dim=3):
@@ -183,7 +183,7 @@ def test_the_band_covers_functions_of_known_norm(kernel):
     policy = policies.ids(lambda band, _: jnp.log1p(band.var / band.rho**2), delta=0.1, norm_bound=2.0)
 
     def outside(step):
-        band = confidence.Band(beliefs.kernel, step.state, step.instance.rho, 0.1, 1.0, 2.0)
+        band = step.band
         return jnp.any(jnp.abs(band.mean - step.instance.mean) > band.radius * (1 + 1e-5), axis=0).astype(jnp.int32)
 
     total = simulate(problem, policy, key=jax.random.key(0), trials=1000, steps=200, total=outside).totals

@@ -23,43 +23,44 @@ FALSE_ALARM = 1e-4
 
 @pytest.mark.parametrize(("dim", "lam"), [(1, 1.0), (3, 0.1), (8, 2.0)])
 def test_the_state_solves_the_normal_equations(dim, lam, dtype, rng):
-    state, _, truth = oracles.trial(rng, dim, steps=60, lam=lam)
-    cov = oracles.covariance(truth.precision, state.actions)
+    state, actions, _, truth = oracles.trial(rng, dim, steps=60, lam=lam)
+    cov = oracles.covariance(truth.precision, actions)
     tolerance = TOLERANCE[dtype]
     assert {leaf.dtype for leaf in jax.tree.leaves(state)} == {dtype}
     root = np.asarray(state.root.value, float)
     np.testing.assert_allclose(root @ root.T @ truth.precision, np.eye(dim), atol=50 * tolerance)
     np.testing.assert_allclose(state.theta.value, truth.theta, rtol=10 * tolerance, atol=tolerance)
     np.testing.assert_allclose(linear.log_det(state), truth.log_det, rtol=tolerance)
-    np.testing.assert_allclose(linear.mean(state), truth.theta @ state.actions, rtol=10 * tolerance, atol=tolerance)
-    np.testing.assert_allclose(linear.var(state), np.diag(cov), rtol=tolerance)
+    np.testing.assert_allclose(linear.mean(state, actions), truth.theta @ actions, rtol=10 * tolerance, atol=tolerance)
+    np.testing.assert_allclose(linear.var(state, actions), np.diag(cov), rtol=tolerance)
     for action in range(cov.shape[0]):
-        with_action = linear.cov_with(state, jnp.int32(action))
+        with_action = linear.cov_with(state, actions, linear.at(actions, jnp.int32(action)))
         np.testing.assert_allclose(with_action, cov[action], rtol=tolerance, atol=tolerance * cov.max())
-        np.testing.assert_allclose(with_action[action], linear.var(state)[action], rtol=tolerance)
+        np.testing.assert_allclose(with_action[action], linear.var(state, actions)[action], rtol=tolerance)
 
 
 def test_before_any_observation(dtype, rng):
-    actions = rng.normal(size=(3, 5)).astype(dtype)
-    state = linear.init(jnp.asarray(actions), 4.0)
-    np.testing.assert_array_equal(linear.mean(state), 0)
-    np.testing.assert_allclose(linear.var(state), np.sum(actions**2, axis=0) / 4, rtol=TOLERANCE[dtype])
+    actions = jnp.asarray(rng.normal(size=(3, 5)).astype(dtype))
+    state = linear.init(actions, 4.0)
+    np.testing.assert_array_equal(linear.mean(state, actions), 0)
+    np.testing.assert_allclose(linear.var(state, actions), np.sum(actions**2, axis=0) / 4, rtol=TOLERANCE[dtype])
     assert float(linear.log_det(state)) == 0
 
 
 def test_lanes_are_independent_trials(rng):
-    trials = [oracles.trial(rng).state for _ in range(3)]
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves, -1), *trials)
+    trials = [oracles.trial(rng)[:2] for _ in range(3)]
+    together, actions = jax.tree.map(lambda *leaves: jnp.stack(leaves, -1), *trials)
     played, reward, rho2 = jnp.asarray([2, 0, 7]), jnp.asarray([0.3, -1.0, 2.0]), jnp.asarray([0.1, 0.5, 1.0])
     update = jax.jit(linear.update)
-    after = update(together, played, reward, rho2)
-    for lane, state in enumerate(trials):
-        alone = update(state, played[lane], reward[lane], rho2[lane])
-        for a, b in ((linear.mean, 1e-5), (linear.var, 1e-5), (linear.log_det, 1e-6)):
-            np.testing.assert_allclose(a(after)[..., lane], a(alone), rtol=b, atol=1e-6)
+    after = update(together, linear.at(actions, played), reward, rho2)
+    for lane, (state, own) in enumerate(trials):
+        alone = update(state, linear.at(own, played[lane]), reward[lane], rho2[lane])
+        for moment in (linear.mean, linear.var):
+            np.testing.assert_allclose(moment(after, actions)[..., lane], moment(alone, own), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(linear.log_det(after)[lane], linear.log_det(alone), rtol=1e-6, atol=1e-6)
 
 
-ACTIONS = np.random.default_rng(1).uniform(-1, 1, (3, 5)).astype(np.float32)
+ACTIONS = jnp.asarray(np.random.default_rng(1).uniform(-1, 1, (3, 5)).astype(np.float32))
 OBSERVATION = st.tuples(st.integers(0, 4), st.floats(-2, 2, width=32), st.sampled_from([0.1, 0.5, 1.0]))
 
 
@@ -67,18 +68,18 @@ OBSERVATION = st.tuples(st.integers(0, 4), st.floats(-2, 2, width=32), st.sample
 def test_the_order_of_observations_does_not_matter(observations, random):
     shuffled = random.sample(observations, len(observations))
     one, other = (_observed(*map(np.asarray, zip(*seen, strict=True))) for seen in (observations, shuffled))
-    np.testing.assert_allclose(linear.var(one), linear.var(other), rtol=1e-4)
-    np.testing.assert_allclose(linear.mean(one), linear.mean(other), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(linear.var(one, ACTIONS), linear.var(other, ACTIONS), rtol=1e-4)
+    np.testing.assert_allclose(linear.mean(one, ACTIONS), linear.mean(other, ACTIONS), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(linear.log_det(one), linear.log_det(other), rtol=1e-5)
 
 
 @jax.jit
 def _observed(played, rewards, rho):
     def step(state, seen):
-        return linear.update(state, seen[0], seen[1], seen[2] ** 2), None
+        return linear.update(state, linear.at(ACTIONS, seen[0]), seen[1], seen[2] ** 2), None
 
     seen = played, rewards.astype(jnp.float32), rho.astype(jnp.float32)
-    return lax.scan(step, linear.init(jnp.asarray(ACTIONS), 1.0), seen)[0]
+    return lax.scan(step, linear.init(ACTIONS, 1.0), seen)[0]
 
 
 def test_a_variance_is_never_negative(rng):
@@ -87,8 +88,8 @@ def test_a_variance_is_never_negative(rng):
     played = jnp.asarray(rng.integers(0, 2, 10_000), jnp.int32)
 
     def step(state, action):
-        state = linear.update(state, action, jnp.float32(0), jnp.float32(1e-8))
-        return state, linear.var(state)
+        state = linear.update(state, linear.at(actions, action), jnp.float32(0), jnp.float32(1e-8))
+        return state, linear.var(state, actions)
 
     variances = np.asarray(jax.jit(lambda: lax.scan(step, linear.init(actions, 1.0), played))()[1])
     assert np.all(np.isfinite(variances) & (variances >= 0))
@@ -97,12 +98,12 @@ def test_a_variance_is_never_negative(rng):
 
 
 def test_samples_have_the_posterior_mean_and_covariance(dtype, rng):
-    state, _, truth = oracles.trial(rng, 3, 3)
+    state, actions, _, truth = oracles.trial(rng, 3, 3)
     count, scale = 20_000, 1.7
-    lanes = oracles.spread(state, count)
-    draw = np.asarray(jax.jit(linear.sample)(lanes, oracles.streams(rng, count), scale), float)
-    root = np.linalg.cholesky(oracles.covariance(truth.precision, state.actions))
-    white = np.linalg.solve(root, draw - (truth.theta @ state.actions)[:, None]) / scale  # standard normal, if right
+    lanes = oracles.spread((state, actions), count)
+    draw = np.asarray(jax.jit(linear.sample)(*lanes, oracles.streams(rng, count), scale), float)
+    root = np.linalg.cholesky(oracles.covariance(truth.precision, actions))
+    white = np.linalg.solve(root, draw - (truth.theta @ actions)[:, None]) / scale  # standard normal, if right
     assert stats.chi2.sf(count * np.sum(white.mean(axis=1) ** 2), 3) > FALSE_ALARM
     assert min(stats.kstest(row, stats.norm.cdf).pvalue for row in white) > FALSE_ALARM / 3
     correlation = np.corrcoef(white)[np.triu_indices(3, 1)] * np.sqrt(count)
@@ -125,11 +126,12 @@ def test_a_hundred_thousand_steps_do_not_drift_in_float32(rng):
     @partial(jax.jit, compiler_options={"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"})
     def run(played, rewards):  # compiled as tiles are, six times as fast
         def step(state, seen):
-            return linear.update(state, *seen, jnp.asarray(rho) ** 2), None
+            return linear.update(state, linear.at(actions, seen[0]), seen[1], jnp.asarray(rho) ** 2), None
 
-        start = linear.init(oracles.spread(jnp.asarray(features), 6), 1.0)
+        actions = oracles.spread(jnp.asarray(features), 6)
+        start = linear.init(actions, 1.0)
         state = lax.scan(step, start, (played, rewards))[0]
-        return linear.mean(state), linear.var(state), linear.log_det(state)
+        return linear.mean(state, actions), linear.var(state, actions), linear.log_det(state)
 
     means, variances, log_dets = run(played, rewards)
     for lane in range(6):

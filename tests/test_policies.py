@@ -14,7 +14,7 @@ import pytest
 from oracles import covariance, gain_about, least_psi, psi
 from scipy import stats
 
-from jaxids import draws, information, policies, ratio
+from jaxids import agents, draws, information, policies, ratio
 from jaxids.beliefs import linear
 from jaxids.confidence import Band
 from jaxids.problems import linear as linear_problem
@@ -25,9 +25,9 @@ NAMES = ["UCB", "W-UCB", "TS", "W-TS", "FW-TS", *(f"{rule}-{gain}" for rule in (
 
 
 @partial(jax.jit, static_argnames="step")
-def choose(policy, state, rho, words, step=3):
+def choose(policy, state, features, rho, words, step=3):
     """A policy's choice on one trial, or on lanes."""
-    band = Band(linear, state, rho, policy.delta, policy.lam, policy.norm_bound)
+    band = Band(linear, state, features, rho, policy.delta, policy.lam, policy.norm_bound)
     return policy.rule(band, draws.Stream(words, jnp.uint32(step)))
 
 
@@ -35,7 +35,7 @@ class Paper:
     """The rules of the paper for one trial, naively."""
 
     def __init__(self, trial, source):
-        self.actions, self.rho, self.source = np.asarray(trial.state.actions, float), trial.rho, source
+        self.actions, self.rho, self.source = np.asarray(trial.features, float), trial.rho, source
         self.precision, self.theta, log_det = trial.truth
         self.root = np.asarray(trial.state.root.value, float)
         self.beta = np.sqrt(2 * np.log(1 / 0.01) + log_det) + 1
@@ -66,9 +66,8 @@ class Paper:
 
 def test_the_thirteen_names():
     assert set(policies.PAPER) == set(NAMES)
-    assert not policies.PAPER["UCB"].weighted
-    assert not policies.PAPER["TS"].weighted
-    assert all(policies.PAPER[name].weighted for name in NAMES if name not in ("UCB", "TS"))
+    assert {name for name in NAMES if policies.PAPER[name].noise == policies.bounded} == {"UCB", "TS"}
+    assert {name for name in NAMES if policies.PAPER[name].noise == policies.known} == {*NAMES} - {"UCB", "TS"}
     assert {(p.delta, p.lam, p.norm_bound) for p in policies.PAPER.values()} == {(0.01, 1.0, 1.0)}
 
 
@@ -77,7 +76,7 @@ def test_the_choice_is_the_paper_s(name, x64, rng):
     for step in range(6):
         trial, source = oracles.trial(rng, steps=8 * step), oracles.streams(rng)
         paper = Paper(trial, source)
-        choice = choose(policies.PAPER[name], trial.state, trial.rho, source.words)
+        choice = choose(policies.PAPER[name], trial.state, trial.features, trial.rho, source.words)
         rule, _, kind = name.partition("-")
         if "IDS" not in rule:
             expected = paper.ucb() if name.endswith("UCB") else paper.ts(source, paper.beta if rule == "FW" else 1.0)
@@ -104,8 +103,8 @@ def test_directed_plays_its_mix(rng):
     score, freedom = 0.0, 0
     for _ in range(20):
         trial, lanes = oracles.trial(rng, steps=3), 1000
-        state, rho = oracles.spread((trial.state, trial.rho), lanes)
-        choice = choose(policies.PAPER["IDS-UCB"], state, rho, oracles.streams(rng, lanes).words)
+        seen = oracles.spread((trial.state, trial.features, trial.rho), lanes)
+        choice = choose(policies.PAPER["IDS-UCB"], *seen, oracles.streams(rng, lanes).words)
         weight, second = float(choice.mix.weight[0]), np.mean(choice.action == choice.mix.second)
         assert np.all((choice.action == choice.mix.first) | (choice.action == choice.mix.second))
         if 0.01 < weight < 0.99 and choice.mix.first[0] != choice.mix.second[0]:
@@ -119,14 +118,14 @@ def test_unweighted_policies_see_one_bound(x64, rng):
     features, theta = rng.normal(size=(8, 3)), rng.normal(size=3)
     problem = linear_problem(features, theta, rng.uniform(0.1, 1, 8), rho_bound=1.0)
     instance = problem.instance
-    state = linear.init(instance.features, 1.0)
-    seen = []
+    policy = policies.ucb(noise=policies.bounded)
+    agent, seen = agents.start(linear, policy, instance), []
     for step in range(15):
         noise, own = oracles.streams(rng, step=step), oracles.streams(rng, step=step)
-        state, choice, reward = play(problem, policies.ucb(weighted=False), instance, state, noise, own)
+        agent, _, choice, reward = play(problem, policy, instance, agent, noise, own)
         played, rewards = map(np.asarray, zip(*seen, strict=True)) if seen else (np.zeros(0, int), np.zeros(0))
         truth = oracles.posterior(instance.features, played, rewards, np.ones(len(played)), 1.0)
-        paper = Paper(oracles.Trial(state, np.ones(8), truth), own)
+        paper = Paper(oracles.Trial(agent.belief, instance.features, np.ones(8), truth), own)
         assert int(choice.action) == paper.ucb()
         seen.append((int(choice.action), float(reward)))
     assert len({action for action, _ in seen}) > 1
@@ -169,7 +168,7 @@ def test_a_number_out_of_range_is_named(make, name, value):
 @pytest.mark.parametrize(
     ("name", "make"),
     [
-        ("weighted", lambda: policies.ucb(weighted="no")),
+        ("noise", lambda: policies.ucb(noise="no")),
         ("inflated", lambda: policies.ts(inflated=1)),
         ("deterministic", lambda: policies.ids(information.f, deterministic=np.ones(2))),
         ("solver", lambda: policies.ids(information.f, solver=0)),
@@ -201,21 +200,21 @@ def test_one_s_own_information_gap_and_solver(x64, rng):
     mine = policies.ids(lambda band, source: band.var, solver=halves, gap=lambda band: 2 * band.radius)
     greedy = replace(mine, rule=lambda band, source: policies.Choice(jnp.argmax(band.mean)))
     trial, source = oracles.trial(rng), oracles.streams(rng)
-    var = np.diag(covariance(trial.truth.precision, trial.state.actions))
-    choice = choose(mine, trial.state, trial.rho, source.words)
+    var = np.diag(covariance(trial.truth.precision, trial.features))
+    choice = choose(mine, trial.state, trial.features, trial.rho, source.words)
     beta = np.sqrt(2 * np.log(100) + trial.truth.log_det) + 1
     np.testing.assert_allclose(choice.gain, var, rtol=1e-9)
     np.testing.assert_allclose(choice.gap, 2 * beta * np.sqrt(var), rtol=1e-9)
     np.testing.assert_allclose(choice.mix.value, psi(0.5, choice.gap[jnp.array([0, 7])], var[[0, 7]]), rtol=1e-9)
     assert int(choice.action) in (0, 7)
-    best = np.argmax(trial.truth.theta @ trial.state.actions)
-    assert int(choose(greedy, trial.state, trial.rho, source.words).action) == best
+    best = np.argmax(trial.truth.theta @ trial.features)
+    assert int(choose(greedy, trial.state, trial.features, trial.rho, source.words).action) == best
 
 
 def test_where_nothing_tells_anything_the_least_gap_is_played(dtype, rng):
     silent = policies.ids(lambda band, source: jnp.zeros_like(band.var))
     trial, source = oracles.trial(rng), oracles.streams(rng)
-    choice = choose(silent, trial.state, trial.rho, source.words)
+    choice = choose(silent, trial.state, trial.features, trial.rho, source.words)
     assert int(choice.action) == int(np.argmin(choice.gap)) != 0
 
 
@@ -228,8 +227,8 @@ def even(gap, gain):
 def test_the_coin_is_not_the_proposal_s_draw(rng):
     """The coin of IDS comes from a place of its own in the trial's stream; 500 lanes tell it from the gain's place."""
     source, one = oracles.streams(rng, 500), oracles.trial(rng)
-    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 500)
-    action = np.asarray(choose(policies.ids(information.ts, solver=even), state, rho, source.words).action)
+    seen = oracles.spread((one.state, one.features, jnp.asarray(one.rho, jnp.float32)), 500)
+    action = np.asarray(choose(policies.ids(information.ts, solver=even), *seen, source.words).action)
     coin, other = (np.asarray(draws.uniform(draws.child(source, site), 1)[0]) for site in (2, 1))
     np.testing.assert_array_equal(action, coin < 0.5)
     assert 100 < np.count_nonzero(action != (other < 0.5)) < 400
@@ -247,10 +246,10 @@ def test_the_coin_is_not_the_proposal_s_draw(rng):
 )
 def test_what_a_function_of_the_user_returns_is_checked(name, function, rng):
     one = oracles.trial(rng)
-    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 4)
+    seen = oracles.spread((one.state, one.features, jnp.asarray(one.rho, jnp.float32)), 4)
     policy = policies.ids(function) if name == "gain" else policies.ids(information.f, gap=function)
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes floats of shape \[8, 4\]"):
-        choose(policy, state, rho, oracles.streams(rng, 4).words)
+        choose(policy, *seen, oracles.streams(rng, 4).words)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +263,6 @@ def test_what_a_function_of_the_user_returns_is_checked(name, function, rng):
 )
 def test_a_function_that_cannot_be_called_so_is_named(name, policy, rng):
     one = oracles.trial(rng)
-    state, rho = oracles.spread((one.state, jnp.asarray(one.rho, jnp.float32)), 4)
+    seen = oracles.spread((one.state, one.features, jnp.asarray(one.rho, jnp.float32)), 4)
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
-        choose(policy, state, rho, oracles.streams(rng, 4).words)
+        choose(policy, *seen, oracles.streams(rng, 4).words)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxids
-from jaxids import cli, continuous
+from jaxids import cli
 from jaxids.experiment import read
 
 ROOT = Path(__file__).parents[1]
@@ -47,20 +47,18 @@ def test_every_snippet_is_of_a_kind_that_is_run(document):
 
 
 def test_python_runs_in_order_and_a_search_compiles_once(monkeypatch, capsys, caplog):
-    for module in (jaxids, continuous):
-        small = partial(_smaller, module.simulate)
-        monkeypatch.setattr(module, "simulate", small, raising=False)
+    monkeypatch.setattr(jaxids, "simulate", partial(_smaller, jaxids.simulate), raising=False)
     shown = {}
     for text in snippets("README.md", "python"):
         exec(compile(text, "README.md", "exec"), shown)
     assert len(capsys.readouterr().out.splitlines()) == 5
     assert np.all(np.isfinite(shown["result"].mean))
-    assert 0 <= shown["pair"].weight <= 1
-    assert shown["pair"].value > 0
-    search = next(text for text in snippets("README.md", "python") if "continuous.ids" in text)
+    assert 0 <= shown["choice"].mix.weight <= 1
+    assert shown["choice"].mix.value > 0
+    search = next(text for text in snippets("README.md", "python") if "policies.choose" in text)
     with jax.log_compiles(True):
-        exec(search[search.index("belief =") :], shown | {"rewards": shown["rewards"] + 1})
-    assert not [record for record in caplog.records if record.getMessage().startswith("Compiling")]
+        exec(search.replace("default_rng(0)", "default_rng(1)"), shown)
+    assert not [record for record in caplog.records if "_chosen" in record.getMessage()]
 
 
 def _smaller(simulate, *args, trials, steps, **more):

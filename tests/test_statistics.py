@@ -31,9 +31,8 @@ DELTA = 0.1
 
 def worst_error(step):
     """The largest |mean − f| / σ_t over the actions and β_t, before a step."""
-    error = jnp.abs(beliefs.linear.mean(step.state) - step.instance.mean)
-    beta = confidence.beta(beliefs.linear.log_det(step.state), DELTA, 1.0, 1.0)
-    return jnp.max(error / jnp.sqrt(beliefs.linear.var(step.state)), axis=0), beta
+    error = jnp.abs(step.band.mean - step.instance.mean)
+    return jnp.max(error / jnp.sqrt(step.band.var), axis=0), step.band.beta
 
 
 @pytest.mark.parametrize("noise", [problems.gaussian, problems.rademacher, problems.uniform], ids=lambda f: f.__name__)

@@ -63,5 +63,5 @@ def test_tiles_can_be_run_one_by_one():
     together = list(workers.run(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200])))
     alone = list(workers.run(BALL, policies.ucb(), key=KEY, trials=600, at=np.array([5, 200]), indices=[2]))
     assert [tile.index for tile in alone] == [2]
-    assert alone[0].regret.shape == (2, 600 - 512)
-    np.testing.assert_array_equal(alone[0].regret, together[2].regret)
+    assert alone[0].series["regret"].shape == (2, 600 - 512)
+    np.testing.assert_array_equal(alone[0].series["regret"], together[2].series["regret"])

@@ -144,7 +144,7 @@ def cov_with(state: State, points: Points, seen: Seen) -> Float[Array, "n"]:
     return (prior - seen.whitened @ _whitened(state, points)) / state.lam
 
 
-def cov(state: State, points: Points, others: Points) -> Float[Array, "n m"]:
+def cov(state: State, points: Points, others: Float[Array, "p m"]) -> Float[Array, "n m"]:
     """The posterior covariance of f at points with f at others."""
     explained = _whitened(state, points).T @ _whitened(state, others)
     return (_cross(state, points, others) - explained) / state.lam
@@ -189,7 +189,7 @@ def _whitened(state: State, points: Points) -> Float[Array, "N n"]:
     return state.inverse @ jnp.where(seen[:, None], _cross(state, state.points.T, points), 0)
 
 
-def _cross(state: State, points: Points, others: Points) -> Float[Array, "n m"]:
+def _cross(state: State, points: Points, others: Float[Array, "p m"]) -> Float[Array, "n m"]:
     return jax.vmap(lambda x: jax.vmap(lambda y: state.kernel(x, y))(others.T))(points.T)
 
 

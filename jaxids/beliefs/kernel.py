@@ -12,10 +12,10 @@ and on the root, with b = R[:, k] (so that c = Rᵀ b and σ² = b·b),
 
 So σ_t(x)² = (k(x, x) − k_tᵀ(K_t + λΣ)⁻¹k_t)/λ is a sum of squares, never negative, however ill-conditioned the kernel,
 and a joint posterior sample is mean + Rᵀη without a factorisation, singular covariances included. R only shrinks, so it
-is kept as it is, not as a compensated sum.
+is kept as it is, not as a compensated sum. What verbs take as features is not looked at: the state holds it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -41,7 +41,7 @@ def init(features: Float[Array, "r K ..."], lam: Number) -> State:
     return State(lanes.sum_from(zeros), root, lanes.sum_from(zeros[0]))
 
 
-def at(features: Float[Array, "r K ..."], action: Int[Array, "..."]) -> Int[Array, "..."]:
+def at(features: Any, action: Int[Array, "..."]) -> Int[Array, "..."]:
     """A point is known by its index: the state holds what is known at every one."""
     return action
 
@@ -57,26 +57,22 @@ def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."],
     return State(mean, root, lanes.add(state.log_det, jnp.log1p(sigma2 / rho2)))
 
 
-def mean(state: State, features: Float[Array, "r K ..."]) -> Float[Array, "K ..."]:
+def mean(state: State, features: Any = None) -> Float[Array, "K ..."]:
     """The posterior mean at every point."""
     return state.mean.value
 
 
-def var(state: State, features: Float[Array, "r K ..."]) -> Float[Array, "K ..."]:
+def var(state: State, features: Any = None) -> Float[Array, "K ..."]:
     """σ_t(x)² at every point."""
     return lanes.dot(state.root, state.root)
 
 
-def cov_with(
-    state: State, features: Float[Array, "r K ..."], action: Int[Array, "..."]
-) -> Float[Array, "K ..."]:
+def cov_with(state: State, features: Any, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
     """The posterior covariance of every point with one."""
     return lanes.dot(lanes.shared(lanes.pick(state.root, action)), state.root)
 
 
-def sample(
-    state: State, features: Float[Array, "r K ..."], source: draws.Stream, scale: Number = 1.0
-) -> Float[Array, "K ..."]:
+def sample(state: State, features: Any, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "K ..."]:
     """One joint draw at all points: mean + scale · Rᵀη, η standard normal."""
     eta = lanes.shared(draws.normal(source, state.root.shape[0]))
     return state.mean.value + scale * lanes.dot(eta, state.root)

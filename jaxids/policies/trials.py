@@ -25,8 +25,8 @@ class PerTrial:
         """What the function gives for every trial, trials on the last axis."""
         if band.rho.ndim == 1:
             return self.function(band, *rest)
-        arguments = (band, *rest)
-        return jax.vmap(self.function, jax.tree.map(_axis, arguments), -1)(*arguments)
+        leaves, tree = jax.tree.flatten((band, *rest))
+        return jax.vmap(lambda *one: self.function(*tree.unflatten(one)), [_axis(leaf) for leaf in leaves], -1)(*leaves)
 
 
 def _axis(leaf: Any) -> int | None:
