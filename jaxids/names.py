@@ -44,3 +44,36 @@ SERIES: dict[str, str] = {
     "beta": "β_t, the scale of the confidence band",
     "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
 }
+
+GAINS = ("f", "ucb", "ts", "e")  # and averaged(n)
+SOLVERS = ("exact", "pairs", "single", "descent")
+NOISE = ("known", "bounded")
+Kind = Literal["number", "count", "flag", "gain", "solver", "noise"]
+VALUES: dict[Kind, str] = {
+    "number": "a number",
+    "count": "a whole number from 1 on",
+    "flag": "True or False",
+    "gain": f"one of {', '.join(GAINS)}, or averaged(n)",
+    "solver": f"one of {', '.join(SOLVERS)}",
+    "noise": f"one of {', '.join(NOISE)}",
+}
+
+
+class Maker(NamedTuple):
+    """The arguments of a function of `policies` that makes one: what each takes, by place or name, and by name only."""
+
+    first: dict[str, Kind]
+    more: dict[str, Kind]
+    least: int = 0  # how many must be given
+
+
+_ESTIMATE: dict[str, Kind] = {"scale": "number", "noise": "noise"}
+MAKERS: dict[str, Maker] = {
+    "ucb": Maker({}, _ESTIMATE),
+    "ts": Maker({"inflated": "flag"}, _ESTIMATE),
+    "ids": Maker({"gain": "gain"}, {"deterministic": "flag", "solver": "solver", **_ESTIMATE}, least=1),
+    "greedy": Maker({}, {}),
+    "epsilon_greedy": Maker({"epsilon": "number", "power": "number"}, {}),
+    "explore_then_commit": Maker({"steps": "count"}, {}),
+    "phased_elimination": Maker({}, {}),
+}

@@ -96,7 +96,7 @@ def test_every_experiment_of_the_project_reads():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "policies: missing; it takes a list of the paper's policies"),
+        ("", "policies: missing; it takes a list of policies"),
         ("policies = []", r"policies: got \[\]; it takes a list"),
         ("trails = 5", "trails: unknown key; nearest: trials"),
         ('policies = ["UCB"]\nproblem.roh = 1.0', r"problem\.roh: unknown key; nearest: rho"),

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, problems
-from jaxids.experiment import kernel_problems
+from jaxids import policies, problems, simulator
+from jaxids.experiment import kernel_problems, policy_names
 from jaxids.experiment.keys import Table
 from jaxids.problems import Fixed, Instance, Problem
-from jaxids.tiles import tile_width, trial_keys
+from jaxids.tiles import tile_width
 
 KEPT = 8  # problems: one of 4096 points takes 64 MB
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
@@ -82,13 +82,22 @@ def _drawn(problem: Problem, key: jax.Array) -> Instance:
 
 def policy_of(setting: Table) -> policies.Policy:
     """The policy of a setting, with the numbers of its estimator."""
-    return policies.check(dataclasses.replace(policies.PAPER[setting["policy"]], **setting["estimator"]))
+    named = policy_names.built(setting["policy"])
+    try:
+        return policies.check(dataclasses.replace(named, **setting["estimator"]))
+    except ValueError as error:
+        raise ValueError(f"estimator.{error}") from None
 
 
 def full_setting(setting: Table, width: int) -> Table:
     """The setting with what a tile's bits depend on besides."""
     versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
-    return setting | versions | {"precision": jnp.result_type(float).name, "width": width}
+    return (
+        setting
+        | policy_names.source(setting["policy"])
+        | versions
+        | {"precision": jnp.result_type(float).name, "width": width}
+    )
 
 
 def width_of(problem: Problem) -> int:
@@ -96,15 +105,6 @@ def width_of(problem: Problem) -> int:
     return tile_width(problem, jax.local_devices()[0].platform)
 
 
-def instances(setting: Table, trials: np.ndarray) -> Instance:
-    """The instances that trials of a setting met, trials on the first axis."""
-    problem = problem_of(setting["problem"])
-    of_instance, *_ = trial_keys(jax.random.key(setting["seed"]), jnp.asarray(trials, jnp.uint32))
-    return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
-
-
 def recorded_steps_of(setting: Table) -> np.ndarray:
-    """The steps at which a cell's regret is recorded: half of them even in time, half even in log time."""
-    steps, points = setting["steps"], min(setting["points"], 2 * setting["steps"])
-    even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
-    return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)
+    """The steps at which a cell's series are recorded."""
+    return simulator.recorded_steps(setting["steps"], setting["points"])

@@ -18,14 +18,17 @@ LONGEST = 200  # characters of a value in a message
 
 @dataclass(frozen=True)
 class Key:
-    """One key: what it takes in words and as a check, its default, whether a grid may sweep over it, how it is kept."""
+    """One key: what it takes in words and as a check, its default, whether a grid may sweep over it, how it is kept.
+
+    `why` says of one in a list of texts what is wrong with it, if anything is.
+    """
 
     takes: str
     fits: Callable[[Any], bool]
     default: Any = REQUIRED
     sweeps: bool = False
     kept: Callable[[Any], Any] = lambda value: value
-    names: Sequence[str] = ()  # that a list of names may hold
+    why: Callable[[str], str] | None = None
 
 
 def is_whole(value: Any) -> bool:
@@ -68,6 +71,15 @@ def one_of(names: Sequence[str], default: Any = REQUIRED) -> Key:
     return Key("one of " + ", ".join(map(repr, names)), lambda v: v in names, default)
 
 
+def names_of(takes: str, why: Callable[[str], str], kept: Callable[[str], str] = str, default: Any = REQUIRED) -> Key:
+    """A key for a list of names, none twice, each of which is kept in one way of writing it."""
+
+    def fits(value: Any) -> bool:
+        return is_names(value) and not any(map(why, value)) and not twice(list(map(kept, value)))
+
+    return Key(takes, fits, default, kept=lambda value: list(map(kept, value)), why=why)
+
+
 def checked(
     table: Mapping[str, Any],
     keys: Mapping[str, Key],
@@ -90,8 +102,8 @@ def value_of(name: str, value: Any, key: Key) -> Any:
         return key.default
     if key.fits(value):
         return key.kept(value)
-    wrong = [n for n in value if n not in key.names] if key.names and is_names(value) else []
-    hint = f"; {shown(wrong[0])} is none of them, {nearest(wrong[0], key.names)}" if wrong else ""
+    wrong = [(each, said) for each in value if (said := key.why(each))] if key.why and is_names(value) else []
+    hint = f"; {shown(wrong[0][0])} is none of them, {wrong[0][1]}" if wrong else ""
     raise ValueError(f"{name}: got {shown(value, LONGEST)}; it takes {key.takes}{hint}")
 
 

@@ -6,9 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxids.names import THIRTEEN
-from jaxids.experiment import formulas
-from jaxids.experiment.keys import REQUIRED, Key, floats, is_names, is_number, is_numbers, is_whole, number, one_of
+from jaxids.experiment import formulas, policy_names
+from jaxids.experiment.keys import (
+    REQUIRED,
+    Key,
+    floats,
+    is_names,
+    is_number,
+    is_numbers,
+    is_whole,
+    names_of,
+    nearest,
+    number,
+    one_of,
+)
+from jaxids.names import DELTA, LAM, NORM_BOUND, SERIES
 
 MOST_POINTS = 4096  # whose Gram matrix is worth an eigendecomposition
 
@@ -62,10 +74,13 @@ TEXT = Key("text", lambda v: isinstance(v, str), "")
 _FLAG = Key("true or false", lambda v: isinstance(v, bool), False)
 _TABLE = Key("a table", lambda v: isinstance(v, dict), {})
 _TABLES = Key("a list of tables", lambda v: isinstance(v, list) and all(isinstance(t, dict) for t in v), [])
-_POLICIES = Key(
-    "a list of the paper's policies, none twice, as ['W-UCB', 'IDS-UCB']",
-    lambda v: is_names(v) and set(v) <= set(THIRTEEN),
-    names=list(THIRTEEN),
+_POLICIES = names_of(f"a list of policies, none twice: {policy_names.TAKES}", policy_names.fault, policy_names.written)
+_RECORD = Key(
+    f"a list of {', '.join(SERIES)}, none twice",
+    lambda v: v == [] or (is_names(v) and set(v) <= set(SERIES)),
+    [],
+    kept=lambda v: [name for name in SERIES if name in v],
+    why=lambda name: "" if name in SERIES else nearest(name, list(SERIES)),
 )
 _COMPARE = Key("a list of pairs of curves, as [['IDS-UCB', 'W-UCB']]", _pairs, [])
 _SEED = "a whole number from 0 to 2³² − 1"
@@ -78,7 +93,7 @@ TOP = {
     "points": _count(200, sweeps=False),
     "seed": Key(_SEED, _seed, 0, sweeps=True),
     "pulls": _FLAG,
-    "simple": _FLAG,
+    "record": _RECORD,
     "policies": replace(_POLICIES, default=[]),
     "problem": _TABLE,
     "estimator": _TABLE,
@@ -95,9 +110,9 @@ WATCH = {
 }
 CURVES = {"label": TEXT, "policies": _POLICIES, "problem": _TABLE, "estimator": _TABLE, "grid": _TABLE}
 ESTIMATOR = {
-    "delta": _open_unit(0.01),
-    "lam": _positive(1.0),
-    "norm_bound": number("a number ≥ 0", lambda v: v >= 0, 1.0),
+    "delta": _open_unit(DELTA),
+    "lam": _positive(LAM),
+    "norm_bound": number("a number ≥ 0", lambda v: v >= 0, NORM_BOUND),
 }
 KIND = one_of(("unit ball", "linear", "function", "expansion", "gp", "rkhs"), "unit ball")
 _ANY_PROBLEM = {

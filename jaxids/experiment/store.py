@@ -130,8 +130,9 @@ def as_json(value: Any) -> bytes:
 
 
 def cell_folder(policy: str, setting: Mapping[str, Any]) -> str:
-    """The name of a cell's folder: its policy, and a digest of all its result depends on."""
-    return f"{policy}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
+    """The name of a cell's folder: its policy in harmless signs, and a digest of all its result depends on."""
+    harmless = re.sub(r"[^\w.+-]+", "-", policy, flags=re.ASCII)[:SHOWN].strip("-.")
+    return f"{harmless}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
 
 
 def _checksum_path(path: Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxids.experiment import keys, schema
+from jaxids.experiment import keys, policy_names, schema
 from jaxids.experiment.keys import Key, Table, in_words
 
 Place = tuple[str, str]  # a section, empty at the top, and a key
@@ -108,7 +108,7 @@ def _named(point: Mapping[Place, Any]) -> Table:
 def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: str) -> Table:
     """Everything the result of a cell depends on, but for the number of trials."""
     sections = {name: table[name] | curves[name] for name in ("problem", "estimator")}
-    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "simple")}
+    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "record")}
     for (section, key), value in point.items():
         sections[section][key] = value
     problem = keys.checked(sections["problem"], _keys_of(sections["problem"]), "problem.")
@@ -122,7 +122,7 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
 
 def _label(pattern: str, policy: str, numbers: Table, setting: Table) -> str:
     """A curve's label: the pattern with names of keys in braces filled in, else the policy and its grid's numbers."""
-    shown = {"policy": policy, **setting["problem"], **setting["estimator"]}
+    shown = {"policy": policy_names.label(policy), **setting["problem"], **setting["estimator"]}
     pattern = pattern or ", ".join(["{policy}", *(f"{name} = {{{name}}}" for name in numbers)])
     if unknown := [name for name in BRACES.findall(pattern) if name not in shown]:
         raise ValueError(f"curves.label: got {{{unknown[0]}}} in {pattern!r}; in braces it takes {', '.join(shown)}")

@@ -1,6 +1,6 @@
-"""One trial of a cell looked at closely: what its policy knew at some steps, at every point.
+"""Trials of a cell once more: the instances they met, and what a policy knew in one of them, at every point.
 
-The trial is run again. It depends on its key alone, so what is seen is what the stored regret came from.
+A trial depends on its key alone, so what is drawn or simulated again is what the stored regret came from.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,17 @@ import numpy as np
 from jaxids import workers
 from jaxids.experiment import build, kernel_problems
 from jaxids.experiment.keys import Table
-from jaxids.tiles import Step, band_of
+from jaxids.problems import Instance
+from jaxids.tiles import Step, band_of, trial_keys
+
+__all__ = ["Watched", "instances", "watch"]
+
+
+def instances(setting: Table, trials: np.ndarray) -> Instance:
+    """The instances that trials of a setting met, trials on the first axis."""
+    problem = build.problem_of(setting["problem"])
+    of_instance, *_ = trial_keys(jax.random.key(setting["seed"]), jnp.asarray(trials, jnp.uint32))
+    return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
 
 
 @dataclass(frozen=True)
