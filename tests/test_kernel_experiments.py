@@ -201,6 +201,6 @@ def test_only_points_can_be_watched(tmp_path):
     text = re.sub(r"problem = .*", "problem = { dim = 2 }", SMALL)
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(
-        ValueError, match=r"watch.curves: got 'IDS-UCB'; it takes curves on points in one or two dimens"
+        ValueError, match=r"watch.curves: got 'IDS-UCB'; it takes curves on points, a box or a ball in one or"
     ):
         read.read(tmp_path / "a.toml")

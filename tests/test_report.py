@@ -154,4 +154,4 @@ def test_instances_are_those_the_trials_met(paper):
     assert nearest.max() < 1e-5
     assert np.abs(gaps[::-1] - curve.regret[:, :1]).min(axis=1).max() > 1e-3  # and not of another's
     best = [rho[np.argmax(mean)] for mean, rho in zip(met.mean, met.rho, strict=True)]
-    assert np.array_equal(pictures._noise_of_best(curve, load(paper / "instances")["TS"]), best)
+    assert np.array_equal(pictures._noise_of_best(curve, load(paper / "instances")["W-TS"]), best)

@@ -13,6 +13,7 @@ from jaxids.words import in_short, shown
 
 Table = dict[str, Any]
 REQUIRED = object()
+SEED = "a whole number from 0 to 2³² − 1"
 LONGEST = 200  # characters of a value in a message
 
 
@@ -64,6 +65,31 @@ def floats(value: Any) -> Any:
 def number(takes: str, fits: Callable[[Any], bool], default: Any) -> Key:
     """A key for one number, which a grid may sweep over."""
     return Key(takes, lambda v: is_number(v) and fits(v), default, True, floats)
+
+
+def flag() -> Key:
+    """A key for true or false, which is false when left out."""
+    return Key("true or false", lambda v: isinstance(v, bool), False)
+
+
+def count(default: Any, sweeps: bool = True, most: int = 10**9) -> Key:
+    """A key for a whole number from 1 on."""
+    return Key(f"a whole number from 1 to {most}", lambda v: is_whole(v) and 0 < v <= most, default, sweeps)
+
+
+def positive(default: Any) -> Key:
+    """A key for a number above 0."""
+    return number("a number > 0", lambda v: v > 0, default)
+
+
+def open_unit(default: Any) -> Key:
+    """A key for a number between 0 and 1."""
+    return number("a number in (0, 1)", lambda v: 0 < v < 1, default)
+
+
+def is_seed(value: Any) -> bool:
+    """A whole number of 32 bits."""
+    return is_whole(value) and 0 <= value < 2**32
 
 
 def one_of(names: Sequence[str], default: Any = REQUIRED) -> Key:

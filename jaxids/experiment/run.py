@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, series, workers
-from jaxids.experiment import build, sound, store
+from jaxids import policies, series, simulator, workers
+from jaxids.experiment import build, policy_names, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.progress import Progress
@@ -76,11 +77,23 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
             policy = build.policy_of(cell.setting)
         except ValueError as error:
             raise ValueError(f"{experiment.path}: {section}{error}") from None
-        setting = build.full_setting(cell.setting, width)
+        setting = _full(cell.setting, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
         name = f"{stem(experiment.name, cell.panel)} {cell.label}"
         jobs.append(Job(name, cell, policy, folder, setting, experiment.table["trials"], width))
     return jobs
+
+
+def _full(setting: Table, width: int) -> Table:
+    """The setting with what a tile's bits depend on besides."""
+    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
+    versions |= {"precision": jnp.result_type(float).name, "width": width}
+    return setting | versions | policy_names.source(setting["policy"])
+
+
+def _steps(setting: Table) -> np.ndarray:
+    """The steps at which a cell's series are recorded."""
+    return simulator.recorded_steps(setting["steps"], setting["points"])
 
 
 def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
@@ -97,7 +110,7 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
 
 def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
     try:
-        return sound.tile(job.folder, index, job.setting, build.recorded_steps_of(job.setting)) is not None
+        return sound.tile(job.folder, index, job.setting, _steps(job.setting)) is not None
     except store.DamagedError as damage:
         if messages is not None:
             messages.append(str(damage))
@@ -122,7 +135,7 @@ def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
 
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
-    key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
+    key, at = jax.random.key(job.setting["seed"]), _steps(job.setting)
     total = series.pulls if job.setting["pulls"] else None
     kept = {name: series.NAMED[name] for name in job.setting["record"]}
     problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxids.experiment import claims, keys, policy_names, schema, store
+from jaxids.experiment import claims, keys, policy_names, problem_keys, schema, store
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
 
@@ -64,8 +64,7 @@ def _cell(cell: Table, again: bool) -> Table:
     cell = _checked(cell, _CELL, "cells.")
     setting = _checked(cell["setting"], _SETTING | (_AGAIN if again else {}), "cells.setting.")
     if again:
-        kind = keys.value_of("cells.setting.problem.kind", setting["problem"].get("kind"), schema.KIND)
-        keys.checked(setting["problem"], schema.PROBLEMS[kind], "cells.setting.problem.")
+        problem_keys.problem({"kind": None} | setting["problem"], "cells.setting.problem.")
         keys.checked(setting["estimator"], schema.ESTIMATOR, "cells.setting.estimator.")
     return cell | {"setting": setting}
 

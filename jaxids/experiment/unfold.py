@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxids.experiment import keys, policy_names, schema
+from jaxids.experiment import keys, policy_names, problem_keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
 
 Place = tuple[str, str]  # a section, empty at the top, and a key
@@ -59,7 +59,8 @@ def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> di
 
 def _keys_of(problem: Mapping[str, Any]) -> Mapping[str, Key]:
     """The keys of a problem of this kind."""
-    return schema.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", schema.KIND.default), schema.KIND)]
+    kind = problem_keys.KIND
+    return problem_keys.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", kind.default), kind)]
 
 
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:
@@ -111,11 +112,14 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
     sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "record")}
     for (section, key), value in point.items():
         sections[section][key] = value
-    problem = keys.checked(sections["problem"], _keys_of(sections["problem"]), "problem.")
+    problem = problem_keys.problem(sections["problem"])
+    if sections[""]["pulls"] and not problem_keys.countable(problem):
+        what = f"kind = {problem['kind']!r}" if "contexts" not in problem else problem_keys.MOVING
+        raise ValueError(f"pulls: got true together with {what}; it takes actions to be counted")
     return {
         **sections[""],
         "policy": policy,
-        "problem": {name: value for name, value in problem.items() if value is not None},
+        "problem": problem,
         "estimator": keys.checked(sections["estimator"], schema.ESTIMATOR, "estimator."),
     }
 
