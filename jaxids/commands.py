@@ -14,6 +14,8 @@ from jaxids import outputs
 from jaxids.experiment import keys
 from jaxids.names import THIRTEEN
 
+__all__ = ["BENCH", "COMMANDS", "SCALES"]
+
 SCALES = ("linear", "log-log", "log-time")
 BENCH = (
     ("trials", 2048, "independent trials"),

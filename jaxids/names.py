@@ -5,6 +5,23 @@ The thirteen policies of the paper, the numbers of an estimator, and the series 
 
 from typing import Literal, NamedTuple
 
+__all__ = [
+    "DELTA",
+    "GAINS",
+    "LAM",
+    "MAKERS",
+    "NOISE",
+    "NORM_BOUND",
+    "PROPOSALS",
+    "SERIES",
+    "SOLVERS",
+    "THIRTEEN",
+    "VALUES",
+    "Kind",
+    "Maker",
+    "Plan",
+]
+
 DELTA = 0.01
 LAM = 1.0
 NORM_BOUND = 1.0

@@ -7,6 +7,8 @@ from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.problem_keys import CONTINUOUS
 
+__all__ = ["CLAIM", "TESTS", "check_curves", "checked", "comparable", "watchable"]
+
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
 CLAIM = {
     "says": Key("text", lambda v: isinstance(v, str) and bool(v)),

@@ -13,6 +13,8 @@ from jaxids.experiment.keys import Table, in_words
 from jaxids.moments import Series
 from jaxids.words import shown
 
+__all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "stem"]
+
 LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
 DIGITS = 12  # of a digest
 UNSAFE = re.compile(r"[^A-Za-z0-9.,=+()\[\] -]")  # in a label or formula; the experiment is named by a file as it is

@@ -13,6 +13,21 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+__all__ = [
+    "COORDINATE",
+    "FUNCTIONS",
+    "KERNELS",
+    "MATHS",
+    "MOST",
+    "Call",
+    "call",
+    "dim",
+    "is_function",
+    "is_kernel",
+    "value",
+    "written",
+]
+
 MOST = 200  # names, numbers and operations, so that nothing is nested too deeply; spaces and brackets do not count
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
 FUNCTIONS = ("forrester", "branin", "ackley", "hartmann3", "motorcycle", "motorcycle_noise")

@@ -11,6 +11,32 @@ from typing import Any
 
 from jaxids.words import in_short, shown
 
+__all__ = [
+    "LONGEST",
+    "REQUIRED",
+    "SEED",
+    "Key",
+    "Table",
+    "checked",
+    "count",
+    "flag",
+    "floats",
+    "in_words",
+    "is_names",
+    "is_number",
+    "is_numbers",
+    "is_seed",
+    "is_whole",
+    "names_of",
+    "nearest",
+    "number",
+    "one_of",
+    "open_unit",
+    "positive",
+    "twice",
+    "value_of",
+]
+
 Table = dict[str, Any]
 REQUIRED = object()
 SEED = "a whole number from 0 to 2³² − 1"

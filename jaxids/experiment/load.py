@@ -18,6 +18,8 @@ from jaxids.experiment.results import Results
 from jaxids.names import THIRTEEN
 from jaxids.words import shown
 
+__all__ = ["load"]
+
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
     """The results of one experiment, or of all experiments in a folder, as far as they were run.

@@ -15,6 +15,8 @@ from jaxids.experiment.keys import Table, in_words, nearest
 from jaxids.moments import Series
 from jaxids.words import shown
 
+__all__ = ["Results"]
+
 
 @dataclass(frozen=True, repr=False)
 class Results:

@@ -17,6 +17,8 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import RECORD, Cell, Experiment
 
+__all__ = ["Job", "jobs_of", "run"]
+
 
 @dataclass(frozen=True)
 class Job:

@@ -15,6 +15,8 @@ from jaxids.experiment import claims, keys, policy_names, problem_keys, schema, 
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
 
+__all__ = ["FOLDER", "record", "tile"]
+
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
 _TEXT = Key("text", lambda v: isinstance(v, str))

@@ -30,6 +30,25 @@ import numpy as np
 
 from jaxids import interrupts
 
+__all__ = [
+    "DAY",
+    "SHOWN",
+    "DamagedError",
+    "as_json",
+    "cell_folder",
+    "checksum_of",
+    "clean",
+    "damaged",
+    "keep",
+    "read",
+    "read_tile",
+    "seal",
+    "tile_path",
+    "unseal",
+    "write",
+    "write_tile",
+]
+
 DAY = 86400.0
 SHOWN = 32  # characters of a file's name in that of its part
 _PART = re.compile(r"\..*~(?P<host>[^~]*)~(?P<process>\d{1,9})~[0-9a-f]+\.part", re.DOTALL)

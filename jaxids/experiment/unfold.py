@@ -14,6 +14,8 @@ from typing import Any
 from jaxids.experiment import keys, policy_names, problem_keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
 
+__all__ = ["BRACES", "SHARED", "Cell", "Place", "cells", "place", "places", "swept"]
+
 Place = tuple[str, str]  # a section, empty at the top, and a key
 BRACES = re.compile(r"\{(\w+)\}")
 SHARED = {("", "steps"), ("", "seed")}  # by all curves of a panel, which are compared trial by trial

@@ -19,6 +19,8 @@ from jaxids.plot.labels import label_ends
 from jaxids.plot.styles import RC, SOLID, styles_of
 from jaxids.words import shown
 
+__all__ = ["DPI", "MARGINS", "SIZE", "SPAN", "SUFFIX", "draw", "draw_curves", "ending", "save", "together", "views"]
+
 SIZE = 4.0, 2.9  # inches of one panel's axes
 MARGINS = 0.75, 1.5, 0.6, 0.45  # left, right (for the labels), bottom, top
 DPI = 160

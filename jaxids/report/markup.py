@@ -13,6 +13,8 @@ from jaxids.experiment.results import Results
 from jaxids.report import pictures
 from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
 
+__all__ = ["RULE", "STYLE", "page"]
+
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem }
