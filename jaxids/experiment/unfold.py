@@ -13,6 +13,7 @@ from typing import Any
 
 from jaxids.experiment import keys, policy_names, problem_keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
+from jaxids.words import in_short, shown
 
 __all__ = ["BRACES", "SHARED", "Cell", "Place", "cells", "place", "places", "swept"]
 
@@ -77,7 +78,7 @@ def place(name: str, problem: Mapping[str, Any], within: str = "") -> Place:
     for where in known:
         if name in (where[1], ".".join(where)):
             return where
-    raise ValueError(f"{within}{name}: unknown key; {keys.nearest(name, [key for _, key in known])}")
+    raise ValueError(f"{within}{in_short(name)}: unknown key; {keys.nearest(name, [key for _, key in known])}")
 
 
 def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> dict[Place, list[Any]]:
@@ -92,10 +93,10 @@ def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> d
         if not key.sweeps:
             raise ValueError(f"{within}{name}: a grid cannot sweep over it; it takes numbers of the experiment")
         if not isinstance(values, list) or not values:
-            raise ValueError(f"{within}{name}: got {values!r}; it takes a list of one value or more")
+            raise ValueError(f"{within}{name}: got {shown(values)}; it takes a list of one value or more")
         found[where] = [keys.value_of(f"{within}{name}", value, key) for value in values]
         if keys.twice(found[where]):
-            raise ValueError(f"{within}{name}: got {values!r}; it takes no value twice")
+            raise ValueError(f"{within}{name}: got {shown(values)}; it takes no value twice")
     return found
 
 
@@ -128,8 +129,8 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
 
 def _label(pattern: str, policy: str, numbers: Table, setting: Table) -> str:
     """A curve's label: the pattern with names of keys in braces filled in, else the policy and its grid's numbers."""
-    shown = {"policy": policy_names.label(policy), **setting["problem"], **setting["estimator"]}
+    known = {"policy": policy_names.label(policy), **setting["problem"], **setting["estimator"]}
     pattern = pattern or ", ".join(["{policy}", *(f"{name} = {{{name}}}" for name in numbers)])
-    if unknown := [name for name in BRACES.findall(pattern) if name not in shown]:
-        raise ValueError(f"curves.label: got {{{unknown[0]}}} in {pattern!r}; in braces it takes {', '.join(shown)}")
-    return BRACES.sub(lambda found: in_words(shown[found[1]]), pattern)
+    if unknown := [name for name in BRACES.findall(pattern) if name not in known]:
+        raise ValueError(f"curves.label: got {{{unknown[0]}}} in {pattern!r}; in braces it takes {', '.join(known)}")
+    return BRACES.sub(lambda found: in_words(known[found[1]]), pattern)
