@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from jaxids import outputs
-from jaxids.names import THIRTEEN
 from jaxids.experiment import keys
+from jaxids.names import THIRTEEN
+
+__all__ = ["BENCH", "COMMANDS", "SCALES"]
 
 SCALES = ("linear", "log-log", "log-time")
 BENCH = (
@@ -65,21 +67,23 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _add_plot(commands: Any) -> None:
-    more = "Draw the regret curves of results, as PDF and PNG beside them."
+    more = "Draw the curves of results, of regret or another series, as PDF and PNG beside them."
     parser = _add(commands, "plot", _plot, "draw figures of results", more)
     _add_folder(parser)
     parser.add_argument("--scale", choices=SCALES, default="linear", help="of the axes (default: linear)")
-    parser.add_argument("--simple", action="store_true", help="simple regret, of the experiments that keep it")
+    parser.add_argument(
+        "--series", default="regret", metavar="NAME", help="what to draw: regret, or another that the files record"
+    )
 
 
 def _plot(arguments: argparse.Namespace) -> None:
     from jaxids.experiment.load import load
     from jaxids.plot import figures
 
-    results = load(arguments.folder)
-    drawn = (figures.draw_simple if arguments.simple else figures.draw)(results, arguments.scale)
-    if not drawn:
-        raise ValueError("--simple: no experiment here keeps it; it takes `simple = true` in the file")
+    try:
+        drawn = figures.draw(load(arguments.folder), arguments.scale, arguments.series)
+    except ValueError as error:
+        raise ValueError(f"--{error}" if str(error).startswith("series:") else str(error)) from None
     for path in drawn:
         print(path)
 
@@ -98,7 +102,7 @@ def _report(arguments: argparse.Namespace) -> None:
 def _add_export(commands: Any) -> None:
     parser = _add(commands, "export", _export, "write results as CSV", "Write results as CSV.")
     _add_folder(parser)
-    parser.add_argument("--finals", action="store_true", help="every trial's final regret, instead of the curves")
+    parser.add_argument("--finals", action="store_true", help="the last values of every trial, instead of the curves")
     parser.add_argument(
         "--csv", type=_output, default=outputs.STDOUT, metavar="FILE", help="default: -, standard output"
     )

@@ -5,6 +5,23 @@ The thirteen policies of the paper, the numbers of an estimator, and the series 
 
 from typing import Literal, NamedTuple
 
+__all__ = [
+    "DELTA",
+    "GAINS",
+    "LAM",
+    "MAKERS",
+    "NOISE",
+    "NORM_BOUND",
+    "PROPOSALS",
+    "SERIES",
+    "SOLVERS",
+    "THIRTEEN",
+    "VALUES",
+    "Kind",
+    "Maker",
+    "Plan",
+]
+
 DELTA = 0.01
 LAM = 1.0
 NORM_BOUND = 1.0
@@ -43,4 +60,37 @@ SERIES: dict[str, str] = {
     "gain": "the gain expected of what was played, by the policy's own information function, or by I^F",
     "beta": "β_t, the scale of the confidence band",
     "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
+}
+
+GAINS = ("f", "ucb", "ts", "e")  # and averaged(n)
+SOLVERS = ("exact", "pairs", "single", "descent")
+NOISE = ("known", "bounded")
+Kind = Literal["number", "count", "flag", "gain", "solver", "noise"]
+VALUES: dict[Kind, str] = {
+    "number": "a number",
+    "count": "a whole number from 1 on",
+    "flag": "True or False",
+    "gain": f"one of {', '.join(GAINS)}, or averaged(n)",
+    "solver": f"one of {', '.join(SOLVERS)}",
+    "noise": f"one of {', '.join(NOISE)}",
+}
+
+
+class Maker(NamedTuple):
+    """The arguments of a function of `policies` that makes one: what each takes, by place or name, and by name only."""
+
+    first: dict[str, Kind]
+    more: dict[str, Kind]
+    least: int = 0  # how many must be given
+
+
+_ESTIMATE: dict[str, Kind] = {"scale": "number", "noise": "noise"}
+MAKERS: dict[str, Maker] = {
+    "ucb": Maker({}, _ESTIMATE),
+    "ts": Maker({"inflated": "flag"}, _ESTIMATE),
+    "ids": Maker({"gain": "gain"}, {"deterministic": "flag", "solver": "solver", **_ESTIMATE}, least=1),
+    "greedy": Maker({}, {}),
+    "epsilon_greedy": Maker({"epsilon": "number", "power": "number"}, {}),
+    "explore_then_commit": Maker({"steps": "count"}, {}),
+    "phased_elimination": Maker({}, {}),
 }

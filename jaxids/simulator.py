@@ -49,12 +49,13 @@ def simulate(
 ) -> Result:
     """Play a policy on a problem in many independent trials.
 
-    `at` are the steps to record (by default 200, evenly spread up to the last). `record` are names of
-    series, as ["simple_regret", "ratio"], or a dictionary of functions of a step that give one number for every trial;
-    they come back in `result.series`. A function alone may give any arrays, which come back as `result.recorded` with
-    axes [trials, at, …]. It is called with a `jaxids.tiles.Step`, whose arrays have trials on the last axis. What `total` returns is summed over all steps, as
-    `result.totals` [trials, …]. `devices` are all of the default platform's; on a CPU tiles run on as many threads as
-    there are cores. With one trial the standard error is NaN.
+    `at` are the steps to record, or how many (by default 200), half of them even in time and half in log time. `record`
+    are names of series, as ["simple_regret", "ratio"], or a dictionary of functions of a step that give one number for
+    every trial; they come back in `result.series`. A function alone may give any arrays, which come back as
+    `result.recorded` with axes [trials, at, …]. It is called with a `jaxids.tiles.Step`, whose arrays have trials on
+    the last axis. What `total` returns is summed over all steps, as `result.totals` [trials, …]. `devices` are all of
+    the default platform's; on a CPU tiles run on as many threads as there are cores. With one trial the standard error
+    is NaN.
     """
     checks.untraced("simulate", problem=problem, policy=policy, key=key)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
@@ -107,10 +108,15 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def recorded_steps(steps: int, at: Any = None) -> np.ndarray:
-    """The steps to record: those given, or `POINTS` spread evenly up to the last."""
-    if at is None:
-        return np.unique(np.linspace(0, steps, min(steps, POINTS) + 1).round().astype(np.int32)[1:])
-    takes = f"increasing whole numbers from 1 to steps = {steps}"
+    """The steps to record: those given, or so many, `POINTS` if not said, half of them even in time, half in log time.
+
+    The last step is among them; early ones that fall together are recorded once.
+    """
+    if at is None or (isinstance(at, int | np.integer) and not isinstance(at, bool)):
+        points = min(checks.count("at", POINTS if at is None else at), 2 * steps)
+        even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
+        return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)
+    takes = f"increasing whole numbers from 1 to steps = {steps}, or how many of them"
     given = checks.number("at", list(at) if isinstance(at, range) else at, takes)
     if given.ndim != 1 or given.size == 0 or np.any(np.diff(given, prepend=0) < 1) or given[-1] > steps:
         raise ValueError(f"at: got {checks.shown(at)}; it takes {takes}")

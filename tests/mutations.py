@@ -25,6 +25,7 @@ SMALL = (
     "policies = ['TS']\n[problem]\nkind = 'rkhs'\npoints = [[0, 0], [0.5, 1], [1, 0]]\nvalues = [0, 1, 2]\n"
     "rho = '0.1 + x1 * exp(-x2)'\nkernel = 'rbf([0.2, 0.5]) + 0.5 * polynomial(2)'",
     "policies = ['DIDS-F']\n[problem]\nkind = 'gp'\nper_side = 5\nrho = 0.2\nkernel = 'matern12(0.3)'",
+    "policies = ['ids(ucb, solver=pairs)', 'UCB']\nrecord = ['ratio', 'beta']\nproblem = { actions = 3, dim = 2 }",
     "policies = ['IDS-E']\nproblem = { kind = 'function', function = 'x1 - x2', dim = 2, per_side = 4, rho = 0.2 }",
 )
 TEXTS = (

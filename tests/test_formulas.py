@@ -5,7 +5,7 @@ import math
 import pytest
 
 from jaxids import kernels, problems
-from jaxids.experiment import formulas, kernel_problems, read
+from jaxids.experiment import formulas, meanings, read
 from jaxids.problems import functions
 
 FORMULAS = {
@@ -58,9 +58,9 @@ def test_formulas_mean_what_python_means(text, x64):
     point = [0.3, 0.7]
     assert formulas.is_function(text)
     assert not formulas.is_kernel(text)
-    function = kernel_problems._function("rho", text, 2)
+    function = meanings.function("rho", text, 2)
     assert float(function(point)) == pytest.approx(FORMULAS[text](point), rel=1e-12)
-    assert formulas.value(formulas.written(text), {"x1": 0.3, "x2": 0.7} | kernel_problems._MATHS) == function(point)
+    assert formulas.value(formulas.written(text), {"x1": 0.3, "x2": 0.7} | meanings.MATHS) == function(point)
 
 
 @pytest.mark.parametrize("text", NO_FORMULAS)
@@ -101,7 +101,7 @@ def test_test_functions_are_known_by_name(x64):
         name for name, value in vars(functions).items() if callable(value) and value.__module__ == functions.__name__
     }
     assert set(formulas.FUNCTIONS) == {name for name in known if not name.startswith("_")} - {"grid", "on_grid"}
-    assert kernel_problems._function("rho", "branin", 2) is functions.branin
+    assert meanings.function("rho", "branin", 2) is functions.branin
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_test_functions_are_known_by_name(x64):
 def test_kernels_mean_what_the_module_s_names_mean(text, kernel, x64, rng):
     assert formulas.is_kernel(text)
     x, y = rng.random((2, 2))
-    assert float(kernel_problems._kernel(text, 2)(x, y)) == pytest.approx(float(kernel(x, y)), rel=1e-6)
-    assert problems.norm(problems.rkhs([x, y], [1.0, 0.5], 0.1, kernel_problems._kernel(text, 2))) > 0
+    assert float(meanings.kernel(text, 2)(x, y)) == pytest.approx(float(kernel(x, y)), rel=1e-6)
+    assert problems.norm(problems.rkhs([x, y], [1.0, 0.5], 0.1, meanings.kernel(text, 2))) > 0
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_nothing_else_is_a_kernel(text):
 def test_kernels_that_cannot_be_are_refused(text, said):
     assert formulas.is_kernel(text)
     with pytest.raises(ValueError, match=rf"^{said}"):
-        kernel_problems._kernel(text, 2)
+        meanings.kernel(text, 2)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_kernels_that_cannot_be_are_refused(text, said):
 )
 def test_numbers_that_cannot_be_are_refused(text, said):
     with pytest.raises(ValueError, match=said):
-        kernel_problems._function("rho", text, 1)([0.5])
+        meanings.function("rho", text, 1)([0.5])
 
 
 def test_a_function_needs_its_coordinates():
     with pytest.raises(ValueError, match=r"^rho: got 'x1 \+ x2'; with dim = 1 it takes no coordinate beyond x1"):
-        kernel_problems._function("rho", "x1 + x2", 1)
+        meanings.function("rho", "x1 + x2", 1)

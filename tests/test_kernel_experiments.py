@@ -1,4 +1,4 @@
-"""Experiment files on points with a kernel: the problems they name, simple regret, and one trial watched closely."""
+"""Experiment files on points with a kernel: the problems they name, series, and one trial watched closely."""
 
 import re
 from pathlib import Path
@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxids import cli, kernels, load, policies, series, simulate
-from jaxids.experiment import read
-from jaxids.experiment.watch import watch
+from jaxids import cli, kernels, load, names, policies, series, simulate
+from jaxids.experiment import build, read, schema
+from jaxids.experiment.again import watch
 from jaxids.plot import along
 from jaxids.problems import functions
 
@@ -19,7 +19,7 @@ policies = ["UCB", "IDS-UCB"]
 trials = 70
 steps = 30
 seed = 4
-simple = true
+record = ["simple_regret", "ratio", "gain", "beta", "information"]
 problem = { kind = "function", function = "motorcycle", per_side = 20, rho = "motorcycle_noise", kernel = "rbf(0.1)" }
 watch = { curves = ["IDS-UCB", "UCB"], steps = [1, 2, 3, 4, 30], trial = 66 }
 """
@@ -50,23 +50,87 @@ def test_simple_regret_is_that_of_the_highest_estimate_after_the_step(x64):
             assert simple[trial, t - 1] == pytest.approx(f.max() - f[np.argmax(mean)], abs=1e-9)
 
 
-def test_simple_regret_is_kept_shown_and_exported(finished, capsys):
+def test_series_are_those_of_simulate(finished):
+    """Whatever has a name in `names.SERIES`, at the same steps."""
     for curve in load(finished):
-        every = curve.read("simple").astype(float)
-        assert every.shape == (70, len(curve.steps))
-        assert np.allclose(curve.simple, every.mean(axis=0), rtol=1e-5)
-        assert np.allclose(curve.simple_stderr, every.std(axis=0, ddof=1) / np.sqrt(70))
-        assert np.array_equal(curve.of_simple.mean, curve.simple)
-    assert "simple regret" in (finished / "report.html").read_text()
-    assert (finished / "small" / "small-simple-loglog.png").exists()
-    assert cli.main(["plot", str(finished), "--simple"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("small-simple.png")
+        assert list(curve.series) == ["regret", *names.SERIES]
+        problem, policy = build.problem_of(curve.setting["problem"]), build.policy_of(curve.setting)
+        options = {"key": jax.random.key(4), "trials": 70, "steps": 30, "record": list(names.SERIES)}
+        result = simulate(problem, policy, **options)
+        assert np.array_equal(result.steps, curve.steps)
+        for name, kept in curve.series.items():
+            every = curve.read(name).astype(float)
+            assert every.shape == (70, len(curve.steps))
+            assert np.array_equal(kept.final, every[:, -1])
+            assert np.array_equal(kept.final, result.series[name].final)
+            assert np.allclose(kept.mean, every.mean(axis=0), rtol=1e-5)
+            assert np.allclose(kept.stderr, every.std(axis=0, ddof=1) / np.sqrt(70), rtol=1e-5, atol=1e-7)
+            assert np.array_equal(curve.of(name).mean, kept.mean)
+
+
+def test_every_series_is_shown_and_exported(finished, capsys):
+    html, curve = (finished / "report.html").read_text(), load(finished)["UCB"]
+    for name in names.SERIES:
+        assert f"<th colspan='2'>{name.replace('_', ' ')}</th>" in html
+        assert re.search(rf'alt="small-{name}(-loglog)?"', html)
+    assert f"<td class='number'>{curve.series['beta'].mean[-1]:.3g}</td>" in html
+    assert cli.main(["plot", str(finished), "--series", "simple_regret"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("small-simple_regret.png")
     assert cli.main(["export", str(finished)]) == 0
     head, first, *_ = capsys.readouterr().out.splitlines()
-    assert head.endswith("step,mean,stderr,simple,simple_stderr")
-    assert float(first.split(",")[-2]) == pytest.approx(load(finished)["UCB"].simple[0])
-    assert "simple" in load(finished).dataset()
-    assert "simple" in load(finished).frame()
+    columns = [f"{name}{end}" for name in names.SERIES for end in ("", "_stderr")]
+    assert head.split(",")[3:] == ["step", "mean", "stderr", *columns]
+    assert float(first.split(",")[6]) == pytest.approx(curve.series["simple_regret"].mean[0])
+    assert cli.main(["export", str(finished), "--finals"]) == 0
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert head.split(",")[3:] == ["trial", "regret", *names.SERIES]
+    assert float(first.split(",")[-1]) == pytest.approx(curve.series["information"].final[0])
+    assert {f"{name}{end}" for name in names.SERIES for end in ("", "_stderr", "_final")} < set(
+        load(finished).dataset()
+    )
+    assert set(columns) < set(load(finished).frame())
+
+
+def test_names_of_series_are_no_other_columns_and_arrays():
+    """A grid over a key makes a column of its name."""
+    taken = {
+        *schema.TOP,
+        *schema.ESTIMATOR,
+        *schema.SECTIONS["problem"],
+        *schema.CURVES,
+        "experiment",
+        "policy",
+        "label",
+    }
+    taken |= {"regret", "mean", "stderr", "final", "step", "trial", "cell"}
+    assert not taken & set(names.SERIES)
+    assert set(series.NAMED) == set(names.SERIES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "record = ['simple']",
+            "record: got .*; it takes a list of simple_regret, .*; 'simple' is none of them, nearest: simple",
+        ),
+        ("record = ['ratio', 'ratio']", "record: got .*, none twice"),
+        ("record = 'ratio'", "record: got 'ratio'; it takes a list"),
+        ("simple = true", "simple: unknown key; nearest: "),
+    ],
+)
+def test_series_that_there_are_not_are_named(tmp_path, text, said):
+    (tmp_path / "some.toml").write_text(f"policies = ['UCB']\n{text}")
+    with pytest.raises(ValueError, match=said):
+        read.read(tmp_path / "some.toml")
+
+
+def test_the_order_of_series_makes_no_other_cell(tmp_path):
+    settings = []
+    for record in (["beta", "ratio"], ["ratio", "beta"]):
+        (tmp_path / "some.toml").write_text(f"policies = ['UCB']\nrecord = {record}")
+        settings.append(read.read(tmp_path / "some.toml").cells[0].setting)
+    assert settings[0] == settings[1]
 
 
 @pytest.mark.parametrize("name", ["IDS-UCB", "UCB"])
@@ -137,6 +201,6 @@ def test_only_points_can_be_watched(tmp_path):
     text = re.sub(r"problem = .*", "problem = { dim = 2 }", SMALL)
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(
-        ValueError, match=r"watch.curves: got 'IDS-UCB'; it takes curves on points in one or two dimens"
+        ValueError, match=r"watch.curves: got 'IDS-UCB'; it takes curves on points, a box or a ball in one or"
     ):
         read.read(tmp_path / "a.toml")

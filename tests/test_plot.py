@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from curves import curve, panel, stored
+from curves import STEPS, curve, panel, stored
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
@@ -12,22 +12,68 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 from jaxids import cli, load, policies
+from jaxids.moments import Series
 from jaxids.plot import figures, instances, styles
 from jaxids.plot.labels import apart
-from jaxids.problems import Instance
 
 PLACES = st.lists(st.floats(0, 1), min_size=1, max_size=14)
 
 
-def test_simple_regret_that_was_not_kept_cannot_be_drawn(tmp_path, capsys):
-    stored(tmp_path, [("UCB", {}, {}, np.ones(600))])
-    assert cli.main(["plot", str(tmp_path), "--simple"]) == 2
-    assert "--simple: no experiment here keeps it" in capsys.readouterr().err
+def test_a_series_that_was_not_kept_cannot_be_drawn(tmp_path, capsys):
+    stored(tmp_path, [("UCB", {}, {}, np.ones(600))], record=["ratio", "beta"])
+    assert cli.main(["plot", str(tmp_path), "--series", "gain"]) == 2
+    assert capsys.readouterr().err == "jaxids: --series: got 'gain'; the results here have regret, ratio, beta\n"
+    assert cli.main(["plot", str(tmp_path), "--series", "ratio", "--scale", "log-log"]) == 0
+    names = [f"made-ratio-loglog.{end}" for end in ("pdf", "png")]
+    assert capsys.readouterr().out.split() == [str(tmp_path / "made" / name) for name in names]
+
+
+def test_a_series_is_drawn_under_its_name_and_on_axes_that_suit_it():
+    """Wide ones on log-log axes, narrow ones on linear ones; where a ratio is infinite there is nothing to draw."""
+    wide, narrow = np.geomspace(100, 0.01, len(STEPS)), np.linspace(3, 4, len(STEPS))
+    wide[3] = np.inf
+    nothing = np.full(len(STEPS), np.nan)
+    more = {"simple_regret": Series(wide, nothing, wide[-1:]), "beta": Series(narrow, nothing, narrow[-1:])}
+    made = panel(curve("UCB", [3.0], more=more), curve("TS", [4.0]))
+    assert figures.views(made)[2:] == [("simple_regret", "log-log"), ("beta", "linear")]
+    (axes,) = figures.together([made], "log-log", "simple_regret").axes
+    assert axes.get_ylabel() == "simple regret (log)"
+    assert [text.get_text() for text in axes.texts] == ["UCB"]
+    assert np.array_equal(axes.get_lines()[0].get_ydata(), np.delete(wide, 3))
+    with pytest.raises(ValueError, match=r"series: got 'beta'; made/TS has regret"):
+        made.curves[1].of("beta")
 
 
 def test_every_policy_has_a_style_of_its_own():
     assert list(styles.PAPER) == list(policies.PAPER)
     assert len(set(styles.PAPER.values())) == 13
+    assert styles.PAPER["UCB"] == ("#56B4E9", (0, (1, 1.2)), "")
+    assert styles.PAPER["FW-TS"] == ("#000000", (0, (6, 1.5, 1, 1.5)), "")
+    assert styles.PAPER["DIDS-TS"] == ("#D55E00", (0, (5, 2)), "")
+
+
+def test_other_policies_look_like_none_of_the_paper_s_and_not_like_each_other():
+    others = [f"mine:rule{i}" for i in range(40)]
+    looks = styles.styles_of(others)
+    assert len(set(looks)) == 40
+    assert not {look.color for look in looks} & {look.color for look in styles.PAPER.values()}
+    assert not {look.line for look in looks} & {look.line for look in styles.PAPER.values()}
+    assert len({look.color for look in looks[:4]}) == len({look.line for look in looks[:4]}) == 4
+
+
+def test_other_policies_look_alike_in_every_figure_of_a_run(tmp_path):
+    """Also where a panel, or an experiment, does not have all of them."""
+    one, two, three = "ids(ucb, solver=pairs)", "ucb(scale=0.5)", "mine:rule"
+    stored(tmp_path, [(each, {}, {}, np.ones(5)) for each in (one, two)], trials=5, name="first", split=";")
+    stored(tmp_path, [(each, {}, {}, np.ones(5)) for each in (three, "UCB", two)], trials=5, name="second", split=";")
+    panels = load(tmp_path).panels
+    assert {panel.others for panel in panels} == {(one, two, three)}
+    looks = [styles.styles_of([curve.policy for curve in panel.curves], panel.others) for panel in panels]
+    assert looks[0][1] == looks[1][2]
+    assert len({*looks[0], *looks[1]}) == 4
+    figure = figures.together(panels)
+    for axes, part in zip(figure.axes, looks, strict=True):
+        assert [line.get_color() for line in axes.get_lines()[: len(part)]] == [look.color for look in part]
 
 
 def seen(color, matrix):
@@ -43,7 +89,7 @@ def seen(color, matrix):
     ],
 )
 def test_colours_stay_apart_for_every_reader(matrix):
-    colors = {style.color for style in styles.PAPER.values()}
+    colors = {style.color for style in styles.PAPER.values()} | set(styles.OTHERS)
     for one, other in itertools.combinations(colors, 2):
         assert np.linalg.norm(seen(one, matrix) - seen(other, matrix)) > 0.1
 
@@ -80,7 +126,7 @@ def test_labels_are_as_near_as_can_be(rng):
 def test_a_panel_shows_mean_band_and_labels(scale, rng):
     curves = [curve(name, rng.exponential(mean, 50), name) for name, mean in (("UCB", 50), ("W-TS", 20), ("IDS-F", 90))]
     axes = Figure().add_subplot()
-    figures.regret(axes, curves, scale)
+    figures.draw_curves(axes, curves, scale)
     lines = [line for line in axes.get_lines() if len(line.get_xdata()) == len(curves[0].steps)]
     for line, one in zip(lines, curves, strict=True):
         assert np.allclose(line.get_ydata(), one.mean)
@@ -102,8 +148,8 @@ def test_a_panel_shows_mean_band_and_labels(scale, rng):
 @pytest.mark.filterwarnings("error")
 def test_one_trial_no_regret_and_one_step_can_be_drawn(scale):
     steps = np.array([1], np.int32)
-    figures.regret(Figure().add_subplot(), [curve("UCB", [0.0]), curve("TS", [3.0])], scale)
-    figures.regret(Figure().add_subplot(), [curve("UCB", [0.0], steps=steps)], scale)
+    figures.draw_curves(Figure().add_subplot(), [curve("UCB", [0.0]), curve("TS", [3.0])], scale)
+    figures.draw_curves(Figure().add_subplot(), [curve("UCB", [0.0], steps=steps)], scale)
 
 
 def test_the_command_draws_every_panel_as_pdf_and_png(tmp_path, rng, capsys):
@@ -132,14 +178,12 @@ def test_words_are_not_formulas_and_fit_the_picture(rng):
     assert titles[0].x1 < titles[1].x0
 
 
-def test_instances_are_drawn_as_they_are(rng, monkeypatch):
+def test_instances_are_drawn_as_they_are(rng):
     """Each trial a point, theirs across and mine up, and its ratio over the noise of its best action."""
     mine, theirs = (curve(label, rng.gamma(2.0, 20.0, 40), label) for label in ("IDS-UCB", "W-UCB"))
-    mean, rho = rng.normal(size=(40, 5)), rng.uniform(0.1, 1, (40, 5))
-    monkeypatch.setattr(instances.build, "instances", lambda *_: Instance(None, mean, rho, None))
-    left, right = instances.compare([(mine, theirs)]).axes
+    best = rng.uniform(0.1, 1, 40)
+    left, right = instances.compare([instances.Pair(mine, theirs, best)]).axes
     assert np.allclose(left.collections[0].get_offsets(), np.column_stack([theirs.final, mine.final]))
-    best = [rho[i, np.argmax(mean[i])] for i in range(40)]
     assert np.allclose(right.collections[0].get_offsets(), np.column_stack([best, mine.final / theirs.final]))
     wins = np.mean(mine.final < theirs.final)
     assert f"IDS-UCB has less regret on {wins:.0%} of 40 instances" in left.get_title(loc="left")

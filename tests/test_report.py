@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from jaxids import cli, load, policies, problems, simulate
-from jaxids.experiment import build, read
+from jaxids.experiment import again, build, read
 from jaxids.policies import Choice, Policy
+from jaxids.report import pictures
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 PANELS = ("fig1a", "fig1b", "fig2a", "fig2b")
@@ -146,9 +147,11 @@ def test_the_paper_s_policies_never_take_the_noisier_copy(paper):
 def test_instances_are_those_the_trials_met(paper):
     """The regret of a trial after one step is a gap of its instance."""
     curve = load(paper / "instances")["W-UCB"]
-    met = build.instances(curve.setting, curve.trials)
+    met = again.instances(curve.setting, curve.trials)
     gaps = met.mean.max(axis=1, keepdims=True) - met.mean
     nearest = np.abs(gaps - curve.regret[:, :1]).min(axis=1)
     assert curve.steps[0] == 1
     assert nearest.max() < 1e-5
     assert np.abs(gaps[::-1] - curve.regret[:, :1]).min(axis=1).max() > 1e-3  # and not of another's
+    best = [rho[np.argmax(mean)] for mean, rho in zip(met.mean, met.rho, strict=True)]
+    assert np.array_equal(pictures._noise_of_best(curve, load(paper / "instances")["W-TS"]), best)

@@ -185,9 +185,20 @@ def test_two_policies_meet_the_same_instances_and_noise(recorded):
 def test_default_steps():
     for steps in (1, 7, 199, 200, 201, 999, 5000):
         at = recorded_steps(steps)
-        assert len(at) == min(steps, 200)
-        assert at[-1] == steps
-        assert np.ptp(np.diff(at, prepend=0)) <= 1
+        assert min(steps, 130) <= len(at) <= min(steps, 200)
+        assert (at[0], at[-1]) == (1, steps)
+        assert np.all(np.diff(at, prepend=0) >= 1)
+        assert set(np.linspace(0, steps, min(steps, 100) + 1)[1:].round()) <= set(at)  # even in time
+        early = np.geomspace(1, steps, min(steps, 100) + 1)[:-1]
+        assert set(early.round()) <= set(at)  # even in log time
+        assert np.array_equal(recorded_steps(steps, 200), at)
+    assert recorded_steps(1000, 1).tolist() == [1000]
+    assert recorded_steps(1000, np.int64(6)).tolist() == [1, 10, 100, 333, 667, 1000]
+    assert run(BALL, "UCB", at=4).steps.tolist() == recorded_steps(STEPS, 4).tolist()
+    with pytest.raises(ValueError, match="at: got 0; it takes a whole number from 1"):
+        recorded_steps(1000, 0)
+    with pytest.raises(ValueError, match="at: got True; it takes increasing whole numbers"):
+        recorded_steps(1000, True)
 
 
 @pytest.mark.parametrize("gain", [information.ucb, information.ts], ids=["IDS-UCB", "IDS-TS"])

@@ -9,7 +9,7 @@ import pytest
 from curves import STEPS, stored
 
 from jaxids import cli, load
-from jaxids.experiment import store
+from jaxids.experiment import sound, store
 from jaxids.report import markup, page
 
 
@@ -24,7 +24,8 @@ def undrawn(monkeypatch):
 def folder(tmp_path):
     """Two experiments."""
     for name in ("made", "other"):
-        stored(tmp_path, [("UCB", {}, {}, [1.0, 2.0]), ("TS", {}, {}, [3.0, 4.0])], trials=2, width=2, name=name)
+        tables = [("UCB", {}, {}, [1.0, 2.0]), ("TS", {}, {}, [3.0, 4.0])]
+        stored(tmp_path, tables, trials=2, width=2, name=name, record=["ratio"])
     return tmp_path
 
 
@@ -58,10 +59,11 @@ CELLS = {
     "width": 0,
     "policy": "XYZ",
     "steps": "all",
+    "record": ["gian"],
 }
 
 
-@pytest.mark.parametrize("case", [*RECORDS, *CELLS, *(f"no {key}" for key in CELLS)])
+@pytest.mark.parametrize("case", [*RECORDS, *CELLS, *(f"no {key}" for key in CELLS if key != "record")])
 def test_a_record_of_anything_else_is_named_and_left_out(folder, case, capsys, undrawn):
     path = folder / "made" / "experiment.json"
     table = json.loads(path.read_text())
@@ -85,20 +87,36 @@ def test_a_record_of_anything_else_is_named_and_left_out(folder, case, capsys, u
 
 
 REGRET = np.ones((len(STEPS), 2), np.float32)
+SOUND = {"steps": STEPS, "regret": REGRET, "ratio": REGRET * np.inf}
 TILES = {
     "empty": {},
-    "no steps": {"regret": REGRET},
-    "no regret": {"steps": STEPS},
-    "another width": {"steps": STEPS, "regret": REGRET[:, :1]},
-    "other steps": {"steps": STEPS[:-1], "regret": REGRET},
-    "steps of one number": {"steps": np.array(3), "regret": REGRET},
-    "steps out of order": {"steps": STEPS[::-1], "regret": REGRET},
-    "text": {"steps": STEPS, "regret": REGRET.astype(str)},
-    "complex": {"steps": STEPS, "regret": REGRET + 1j},
-    "not finite": {"steps": STEPS, "regret": REGRET * np.nan},
-    "simple": {"steps": STEPS, "regret": REGRET, "simple": REGRET[0]},
-    "pulls": {"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)},
+    "no steps": {"regret": REGRET, "ratio": REGRET},
+    "no regret": {"steps": STEPS, "ratio": REGRET},
+    "no series": {"steps": STEPS, "regret": REGRET},
+    "another series": SOUND | {"gain": REGRET},
+    "another width": SOUND | {"regret": REGRET[:, :1]},
+    "other steps": SOUND | {"steps": STEPS[:-1]},
+    "steps of one number": SOUND | {"steps": np.array(3)},
+    "steps out of order": SOUND | {"steps": STEPS[::-1]},
+    "text": SOUND | {"regret": REGRET.astype(str)},
+    "complex": SOUND | {"regret": REGRET + 1j},
+    "not finite": SOUND | {"regret": REGRET * np.inf},
+    "series of another shape": SOUND | {"ratio": REGRET[0]},
+    "series without a number": SOUND | {"ratio": REGRET * np.nan},
+    "pulls nobody asked for": SOUND | {"pulls": np.zeros((3, 2), np.int32)},
 }
+
+
+def test_a_ratio_may_be_infinite(folder):
+    path = next((folder / "made" / "tiles").glob("TS-*"))
+    store.write_tile(path, 0, SOUND)
+    assert np.all(load(folder)["made/TS"].series["ratio"].mean == np.inf)
+
+
+def test_pulls_are_of_the_width_of_the_cell(tmp_path):
+    store.write_tile(tmp_path / "UCB-0", 0, {"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)})
+    with pytest.raises(store.DamagedError, match="its pulls are not of this cell"):
+        sound.tile(tmp_path / "UCB-0", 0, {"record": [], "pulls": True, "width": 2})
 
 
 @pytest.mark.parametrize("case", TILES)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxids import outputs, policies, problems, ratio
 from jaxids.bench import batched, loop
 from jaxids.bench.table import COLUMNS, Row, cells, line, progress
+from jaxids.names import THIRTEEN
 from jaxids.simulator import simulate
 from jaxids.workers import cores
 
@@ -31,7 +32,7 @@ Bandit = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # actions, theta, rho
 class Setup:
     """What to measure: names of policies, the size of a run, and how often it is repeated."""
 
-    policies: Sequence[str] = tuple(policies.PAPER)
+    policies: Sequence[str] = tuple(THIRTEEN)
     trials: int = 2048
     steps: int = 2000
     actions: int = 30

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -11,14 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxids
-from jaxids import policies, problems
-from jaxids.experiment import kernel_problems
+from jaxids import domains, policies, problems
+from jaxids.experiment import meanings, policy_names
 from jaxids.experiment.keys import Table
-from jaxids.problems import Fixed, Instance, Problem
-from jaxids.tiles import tile_width, trial_keys
+from jaxids.experiment.problem_keys import MOST_POINTS
+from jaxids.problems import Fixed, Instance, Noise, Problem, functions
+from jaxids.tiles import tile_width
+
+__all__ = ["corners_of", "domain_of", "points_of", "policy_of", "problem_of", "width_of"]
 
 KEPT = 8  # problems: one of 4096 points takes 64 MB
+ABOUT = 100  # points on a grid whose side is not given
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
 
 
@@ -33,35 +36,115 @@ def problem_of(table: Table) -> Problem:
 @lru_cache(KEPT)
 def _built(text: str, precision: str) -> Problem:
     table = json.loads(text)
-    base: Any = _base(table, NOISE[table["noise"]])
+    problem: Any = KINDS[table["kind"]](table, NOISE[table["noise"]])
+    if table.get("instance", "fresh") != "fresh":
+        problem = Fixed(_drawn(problem, jax.random.key(table["instance"])), problem.noise, problem.belief)
     if "sigma" in table:
-        if not isinstance(table["rho"], float):
-            raise ValueError(f"sigma: got {table['sigma']} beside rho = {table['rho']}; with it, rho takes one number")
-        if table["sigma"] < table["rho"]:
-            raise ValueError(f"sigma: got {table['sigma']}; it takes a number ≥ rho = {table['rho']}")
-        with _called(low="rho", high="sigma"):
-            base = problems.low_high(base, low=table["rho"], high=table["sigma"])
+        problem = _twice(problem, table["rho"], table["sigma"])
     if "probes" in table:
         with _called(rho="probes", scale="probe_scale", base="probes"):
-            base = problems.probes(base, rho=table["probes"], scale=table["probe_scale"])
-    return base
+            problem = problems.probes(problem, rho=table["probes"], scale=table["probe_scale"])
+    return problem
 
 
-def _base(table: Table, noise: problems.Noise) -> Problem:
-    """The problem before actions are added to it."""
-    base: Any
-    if "kernel" in table:
-        base = kernel_problems.problem_of(table, noise)
-    elif table["kind"] == "linear":
-        bound = table.get("rho_bound")
-        base = problems.linear(table["actions"], table["theta"], table["rho"], rho_bound=bound, noise=noise)
-    else:
-        size = {"num_actions": table["actions"], "dim": table["dim"]}
-        with _called(num_actions="actions"):
-            base = problems.unit_ball(**size, rho=table["rho"], theta=table.get("theta"), noise=noise)
-    if table.get("instance", "fresh") != "fresh":
-        return Fixed(_drawn(base, jax.random.key(table["instance"])), noise, base.belief)
-    return base
+def _unit_ball(table: Table, noise: Noise) -> Any:
+    given = {"num_actions": table["actions"], "dim": table["dim"], "rho": table["rho"], "theta": table.get("theta")}
+    with _called(num_actions="actions"):
+        return (problems.contextual if table["contexts"] else problems.unit_ball)(**given, noise=noise)
+
+
+def _linear(table: Table, noise: Noise) -> Any:
+    bound = table.get("rho_bound")
+    return problems.linear(table["actions"], table["theta"], table["rho"], rho_bound=bound, noise=noise)
+
+
+def _function(table: Table, noise: Noise) -> Any:
+    side = {"dim": table["dim"], "per_side": _per_side(table)}
+    function = meanings.function("function", table["function"], table["dim"])
+    kernel, rho = meanings.kernel(table["kernel"], table["dim"]), _rho(table, table["dim"])
+    return functions.on_grid(function, kernel, rho, **side, rho_bound=table.get("rho_bound"), noise=noise)
+
+
+def _on_points(make: Callable[..., Any], *more: str) -> Callable[[Table, Noise], Any]:
+    """Problems that take points, a kernel and noise, and some keys by their names."""
+
+    def made(table: Table, noise: Noise) -> Any:
+        points = points_of(table)
+        kernel, rho = meanings.kernel(table["kernel"], points.shape[1]), _rho(table, points.shape[1])
+        given = {"points": points, "kernel": kernel, "rho": rho, "rho_bound": table.get("rho_bound"), "noise": noise}
+        return make(**given, **{name: table[name] for name in more})
+
+    return made
+
+
+def _continuous(table: Table, noise: Noise) -> Any:
+    domain, (low, high) = domain_of(table), corners_of(table)
+    dim = len(low)
+
+    def unit(x: Any) -> Any:
+        return (x - low) / (high - low)
+
+    function = meanings.function("function", table["function"], dim, unit)
+    kernel = meanings.kernel(table["kernel"], dim) if "kernel" in table else None
+    more = {"rho_bound": table.get("rho_bound"), "capacity": table.get("capacity"), "noise": noise}
+    return problems.continuous(domain, function, _rho(table, dim, unit), kernel, **more)
+
+
+KINDS: dict[str, Callable[[Table, Noise], Any]] = {
+    "unit ball": _unit_ball,
+    "linear": _linear,
+    "function": _function,
+    "expansion": _on_points(problems.expansions, "norm", "centres"),
+    "gp": _on_points(problems.gp),
+    "rkhs": _on_points(problems.rkhs, "values"),
+    "box": _continuous,
+    "ball": _continuous,
+}
+
+
+def domain_of(table: Table) -> domains.Domain:
+    """The box or ball of a problem."""
+    if table["kind"] == "box":
+        return domains.box(table["low"], table["high"])
+    return domains.ball(table["centre"], table["radius"])
+
+
+def corners_of(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest corner of a box, or of the box around a ball."""
+    if table["kind"] == "box":
+        return np.asarray(table["low"]), np.asarray(table["high"])
+    return np.asarray(table["centre"]) - table["radius"], np.asarray(table["centre"]) + table["radius"]
+
+
+def points_of(table: Table) -> np.ndarray:
+    """The points [K, p] of a problem with a kernel."""
+    if table["kind"] == "rkhs":
+        return np.asarray(table["points"])
+    return functions.grid(table["dim"], _per_side(table))
+
+
+def _per_side(table: Table) -> int:
+    dim = table["dim"]
+    side = table["per_side"] if "per_side" in table else round(ABOUT ** (1 / dim))
+    if side**dim > MOST_POINTS:
+        raise ValueError(f"per_side: got {side}, {side**dim} points with dim = {dim}; it takes at most {MOST_POINTS}")
+    return side
+
+
+def _rho(table: Table, dim: int, unit: Any = None) -> Any:
+    """The noise bound: a number, one for each point, or a function of a point."""
+    rho = table["rho"]
+    return meanings.function("rho", rho, dim, unit) if isinstance(rho, str) else rho
+
+
+def _twice(problem: Any, rho: Any, sigma: float) -> Any:
+    """Example 1: every action a second time, noisier."""
+    if not isinstance(rho, float):
+        raise ValueError(f"sigma: got {sigma} beside rho = {rho}; with it, rho takes one number")
+    if sigma < rho:
+        raise ValueError(f"sigma: got {sigma}; it takes a number ≥ rho = {rho}")
+    with _called(low="rho", high="sigma"):
+        return problems.low_high(problem, low=rho, high=sigma)
 
 
 @contextmanager
@@ -82,29 +165,13 @@ def _drawn(problem: Problem, key: jax.Array) -> Instance:
 
 def policy_of(setting: Table) -> policies.Policy:
     """The policy of a setting, with the numbers of its estimator."""
-    return policies.check(dataclasses.replace(policies.PAPER[setting["policy"]], **setting["estimator"]))
-
-
-def full_setting(setting: Table, width: int) -> Table:
-    """The setting with what a tile's bits depend on besides."""
-    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
-    return setting | versions | {"precision": jnp.result_type(float).name, "width": width}
+    named = policy_names.built(setting["policy"])
+    try:
+        return policies.check(dataclasses.replace(named, **setting["estimator"]))
+    except ValueError as error:
+        raise ValueError(f"estimator.{error}") from None
 
 
 def width_of(problem: Problem) -> int:
     """How many trials a tile of this problem holds here."""
     return tile_width(problem, jax.local_devices()[0].platform)
-
-
-def instances(setting: Table, trials: np.ndarray) -> Instance:
-    """The instances that trials of a setting met, trials on the first axis."""
-    problem = problem_of(setting["problem"])
-    of_instance, *_ = trial_keys(jax.random.key(setting["seed"]), jnp.asarray(trials, jnp.uint32))
-    return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
-
-
-def recorded_steps_of(setting: Table) -> np.ndarray:
-    """The steps at which a cell's regret is recorded: half of them even in time, half even in log time."""
-    steps, points = setting["steps"], min(setting["points"], 2 * setting["steps"])
-    even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
-    return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)

@@ -5,6 +5,9 @@ from typing import Any
 
 from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
+from jaxids.experiment.problem_keys import CONTINUOUS
+
+__all__ = ["CLAIM", "TESTS", "check_curves", "checked", "comparable", "watchable"]
 
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
 CLAIM = {
@@ -44,7 +47,7 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
             takes = f"steps up to {settings[label]['steps']}"
             raise ValueError(f"watch.steps: got {table['watch']['steps']}; it takes {takes}")
         if not watchable(settings[label]):
-            takes = "curves on points in one or two dimensions, without sigma"
+            takes = "curves on points, a box or a ball in one or two dimensions, without sigma"
             raise ValueError(f"watch.curves: got {label!r}; it takes {takes}")
     for pair in table["compare"]:
         if not comparable(*(settings[label] for label in pair)):
@@ -54,8 +57,9 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
 def watchable(setting: Table) -> bool:
     """Whether a setting's points can be drawn, each once."""
     problem = setting["problem"]
-    dim = len(problem["points"][0]) if "points" in problem else problem.get("dim", 0)
-    return "kernel" in problem and "sigma" not in problem and dim <= 2
+    known = problem.get("low") or problem.get("centre") or problem.get("points", [[]])[0]
+    dim = len(known) or problem.get("dim", 0)
+    return ("kernel" in problem or problem.get("kind") in CONTINUOUS) and "sigma" not in problem and dim <= 2
 
 
 def comparable(one: Table, other: Table) -> bool:

@@ -1,4 +1,4 @@
-"""Regret of one policy on one problem, and the curves that are looked at together."""
+"""Regret and other series of one policy on one problem, and the curves that are looked at together."""
 
 import hashlib
 import json
@@ -10,6 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from jaxids.experiment.keys import Table, in_words
+from jaxids.moments import Series
+from jaxids.words import shown
+
+__all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "stem"]
 
 LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
 DIGITS = 12  # of a digest
@@ -18,9 +22,9 @@ UNSAFE = re.compile(r"[^A-Za-z0-9.,=+()\[\] -]")  # in a label or formula; the e
 
 @dataclass(frozen=True, repr=False)
 class Curve:
-    """Mean regret and its standard error at `steps` [R], and the regret at the last of them of every trial there is.
+    """What one policy did on one problem: series by name, "regret" and what else the experiment records.
 
-    `simple` and `simple_stderr` are those of the simple regret, None if the experiment does not ask for it.
+    `mean`, `stderr` and `final` are those of one of them: of the regret, or of another as `curve.of("ratio")`.
     """
 
     experiment: str
@@ -29,22 +33,23 @@ class Curve:
     numbers: Table  # the point of the curve's own grid
     setting: Table
     steps: np.ndarray
-    mean: np.ndarray
-    stderr: np.ndarray  # NaN below two trials
+    series: dict[str, Series]  # mean and stderr at `steps` [R], final [trials]
     trials: np.ndarray  # which trials: 0, 1, …, with gaps if a run was stopped
-    final: np.ndarray  # [trials]
     asked: int  # how many trials the experiment asks for
     digest: str  # of the tiles it comes from
-    read: Callable[[str], np.ndarray | None]  # an array of the tiles with trials first
-    simple: np.ndarray | None = None
-    simple_stderr: np.ndarray | None = None
+    read: Callable[[str], np.ndarray | None]  # every trial's series [trials, R], or pulls, by name; None if not kept
+    what: str = "regret"
+
+    mean = property(lambda self: self.series[self.what].mean)
+    stderr = property(lambda self: self.series[self.what].stderr)
+    final = property(lambda self: self.series[self.what].final)
 
     def __repr__(self) -> str:
         return f"Curve({self.name!r}: {len(self.trials)} trials of {self.steps[-1]} steps)"
 
     @property
     def policy(self) -> str:
-        """The paper's name of the policy."""
+        """The policy, as the file names it."""
         return self.setting["policy"]
 
     @property
@@ -60,11 +65,15 @@ class Curve:
         return regret
 
     @property
-    def of_simple(self) -> "Curve | None":
-        """The curve of the simple regret, if the experiment asks for it."""
-        if self.simple is None or self.simple_stderr is None:
-            return None
-        return replace(self, mean=self.simple, stderr=self.simple_stderr)
+    def others(self) -> list[str]:
+        """The names of the series besides regret."""
+        return [name for name in self.series if name != "regret"]
+
+    def of(self, series: str) -> "Curve":
+        """The same with mean, standard error and finals of another series."""
+        if series not in self.series:
+            raise ValueError(f"series: got {shown(series)}; {self.name} has {', '.join(self.series)}")
+        return replace(self, what=series)
 
     @property
     def pulls(self) -> np.ndarray | None:
@@ -82,6 +91,7 @@ class Panel:
     point: Table
     curves: list[Curve]
     missing: list[str]  # labels of curves without a finished tile
+    others: tuple[str, ...] = ()  # policies of all that was loaded with it, but for the paper's
 
     @property
     def stem(self) -> str:
@@ -91,6 +101,15 @@ class Panel:
     def file(self, ending: str, suffix: str = "") -> Path:
         """Where a picture of it is kept: at its stem and an ending, if they make a good name for a file."""
         return self.folder / (file_name(self.name, self.point, ending) + suffix)
+
+    @property
+    def series(self) -> list[str]:
+        """The names of the series that its curves have, regret first."""
+        return list(dict.fromkeys(name for curve in self.curves for name in ("regret", *curve.others)))
+
+    def of(self, series: str) -> "Panel":
+        """Those of its curves that have a series, as curves of it."""
+        return replace(self, curves=[curve.of(series) for curve in self.curves if series in curve.series])
 
     @property
     def title(self) -> str:

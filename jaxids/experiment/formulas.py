@@ -1,5 +1,7 @@
 """Formulas in experiment files: kernels as "rbf(0.2) + 0.5 * linear()", functions of a point as "0.1 + 0.4 * x1**2".
 
+Calls as "ids(ucb, solver=pairs)", for policies, are taken apart here, and mean what `policy_names` says.
+
 They are read as Python is, but only numbers, the names listed here and the operations listed here have a meaning.
 Whether a text is one is known without JAX; its meaning is given by a vocabulary of functions.
 """
@@ -9,7 +11,22 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+__all__ = [
+    "COORDINATE",
+    "FUNCTIONS",
+    "KERNELS",
+    "MATHS",
+    "MOST",
+    "Call",
+    "call",
+    "dim",
+    "is_function",
+    "is_kernel",
+    "value",
+    "written",
+]
 
 MOST = 200  # names, numbers and operations, so that nothing is nested too deeply; spaces and brackets do not count
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
@@ -52,6 +69,39 @@ def is_function(text: Any) -> bool:
     )
 
 
+class Call(NamedTuple):
+    """A name with values by place and by name, each a number, a truth value, a name or a call."""
+
+    name: str
+    values: list[Any]
+    named: dict[str, Any]
+
+
+def call(text: Any) -> Call | None:
+    """A text as a call, as "ids(ucb, solver=pairs)"; None if it is not one."""
+    nodes = _parsed(text)
+    try:
+        found = _called(nodes[0].body) if nodes and _parts(nodes) <= MOST else None  # type: ignore[attr-defined]
+    except ValueError:
+        return None
+    return found if isinstance(found, Call) else None
+
+
+def _called(node: Any) -> Any:
+    match node:
+        case ast.Constant(value=bool() as truth):
+            return truth
+        case ast.Constant() if _is_number(node):
+            return node.value
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=ast.Name(id=name)):
+            named = {keyword.arg: _called(keyword.value) for keyword in node.keywords}
+            if len(named) == len(node.keywords) and None not in named:
+                return Call(name, list(map(_called, node.args)), named)
+    raise ValueError("no call")
+
+
 def written(text: str) -> str:
     """A formula in one way of writing it, so that spaces make no other experiment."""
     return ast.unparse(ast.parse(text.strip(), mode="eval"))
@@ -85,20 +135,28 @@ def _value(node: Any, vocabulary: Mapping[str, Any]) -> Any:
     raise ValueError(f"{ast.unparse(node)}: no formula")
 
 
-def _nodes(text: Any) -> list[ast.AST]:
-    """All parts of a formula; none if it is not one."""
+def _parsed(text: Any) -> list[ast.AST]:
+    """All parts of a text that reads as Python, itself first; none if it does not."""
     if not isinstance(text, str):
         return []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's on what is odd, as `1if`
-            nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+            return list(ast.walk(ast.parse(text.strip(), mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+
+
+def _parts(nodes: list[ast.AST]) -> int:
+    return sum(isinstance(node, (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)) for node in nodes)
+
+
+def _nodes(text: Any) -> list[ast.AST]:
+    """All parts of a formula; none if it is not one."""
+    nodes = _parsed(text)
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     plain = all(isinstance(call.func, ast.Name) and not call.keywords for call in calls)
-    parts = sum(isinstance(node, (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)) for node in nodes)
-    return nodes if plain and parts <= MOST else []
+    return nodes if plain and _parts(nodes) <= MOST else []
 
 
 def _is_number(node: ast.AST) -> bool:

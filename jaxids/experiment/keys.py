@@ -11,21 +11,51 @@ from typing import Any
 
 from jaxids.words import in_short, shown
 
+__all__ = [
+    "LONGEST",
+    "REQUIRED",
+    "SEED",
+    "Key",
+    "Table",
+    "checked",
+    "count",
+    "flag",
+    "floats",
+    "in_words",
+    "is_names",
+    "is_number",
+    "is_numbers",
+    "is_seed",
+    "is_whole",
+    "names_of",
+    "nearest",
+    "number",
+    "one_of",
+    "open_unit",
+    "positive",
+    "twice",
+    "value_of",
+]
+
 Table = dict[str, Any]
 REQUIRED = object()
+SEED = "a whole number from 0 to 2³² − 1"
 LONGEST = 200  # characters of a value in a message
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key: what it takes in words and as a check, its default, whether a grid may sweep over it, how it is kept."""
+    """One key: what it takes in words and as a check, its default, whether a grid may sweep over it, how it is kept.
+
+    `why` says of one in a list of texts what is wrong with it, if anything is.
+    """
 
     takes: str
     fits: Callable[[Any], bool]
     default: Any = REQUIRED
     sweeps: bool = False
     kept: Callable[[Any], Any] = lambda value: value
-    names: Sequence[str] = ()  # that a list of names may hold
+    why: Callable[[str], str] | None = None
 
 
 def is_whole(value: Any) -> bool:
@@ -63,9 +93,43 @@ def number(takes: str, fits: Callable[[Any], bool], default: Any) -> Key:
     return Key(takes, lambda v: is_number(v) and fits(v), default, True, floats)
 
 
+def flag() -> Key:
+    """A key for true or false, which is false when left out."""
+    return Key("true or false", lambda v: isinstance(v, bool), False)
+
+
+def count(default: Any, sweeps: bool = True, most: int = 10**9) -> Key:
+    """A key for a whole number from 1 on."""
+    return Key(f"a whole number from 1 to {most}", lambda v: is_whole(v) and 0 < v <= most, default, sweeps)
+
+
+def positive(default: Any) -> Key:
+    """A key for a number above 0."""
+    return number("a number > 0", lambda v: v > 0, default)
+
+
+def open_unit(default: Any) -> Key:
+    """A key for a number between 0 and 1."""
+    return number("a number in (0, 1)", lambda v: 0 < v < 1, default)
+
+
+def is_seed(value: Any) -> bool:
+    """A whole number of 32 bits."""
+    return is_whole(value) and 0 <= value < 2**32
+
+
 def one_of(names: Sequence[str], default: Any = REQUIRED) -> Key:
     """A key for one of some names."""
     return Key("one of " + ", ".join(map(repr, names)), lambda v: v in names, default)
+
+
+def names_of(takes: str, why: Callable[[str], str], kept: Callable[[str], str] = str, default: Any = REQUIRED) -> Key:
+    """A key for a list of names, none twice, each of which is kept in one way of writing it."""
+
+    def fits(value: Any) -> bool:
+        return is_names(value) and not any(map(why, value)) and not twice(list(map(kept, value)))
+
+    return Key(takes, fits, default, kept=lambda value: list(map(kept, value)), why=why)
 
 
 def checked(
@@ -90,8 +154,8 @@ def value_of(name: str, value: Any, key: Key) -> Any:
         return key.default
     if key.fits(value):
         return key.kept(value)
-    wrong = [n for n in value if n not in key.names] if key.names and is_names(value) else []
-    hint = f"; {shown(wrong[0])} is none of them, {nearest(wrong[0], key.names)}" if wrong else ""
+    wrong = [(each, said) for each in value if (said := key.why(each))] if key.why and is_names(value) else []
+    hint = f"; {shown(wrong[0][0])} is none of them, {wrong[0][1]}" if wrong else ""
     raise ValueError(f"{name}: got {shown(value, LONGEST)}; it takes {key.takes}{hint}")
 
 

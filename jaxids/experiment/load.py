@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
+from jaxids.names import THIRTEEN
 from jaxids.words import shown
+
+__all__ = ["load"]
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -35,7 +39,9 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
             if damaged is None:
                 raise
             damaged.append(str(damage))
-    results = Results(folder, [panel for panel in panels if panel.curves])
+    used = dict.fromkeys(cell["setting"]["policy"] for panel in panels for cell in panel.table["cells"])
+    others = tuple(policy for policy in used if policy not in THIRTEEN)
+    results = Results(folder, [replace(panel, others=others) for panel in panels if panel.curves])
     if not len(results) and damaged:
         raise ValueError(damaged[0])
     if not len(results):
@@ -58,19 +64,18 @@ def _panels(folder: Path) -> list[Panel]:
 
 def _curve(panel: Panel, cell: Table) -> Curve | None:
     """A cell as far as it was run, or None if it was not. One tile is in memory at a time."""
-    width, asked, path = cell["setting"]["width"], panel.table["trials"], panel.folder / cell["folder"]
-    indices, final, digest = [], [], hashlib.sha256()
-    steps, seen = np.zeros(0, np.int32), dict[str, moments.Moments]()
+    setting, asked, path = cell["setting"], panel.table["trials"], panel.folder / cell["folder"]
+    width, digest, steps, indices = setting["width"], hashlib.sha256(), None, list[int]()
+    kept = {name: _Kept() for name in ("regret", *setting["record"])}
     for index in range(-(-asked // width)):
-        if (tile := sound.tile(path, index, width, steps if seen else None)) is None:
+        if (tile := sound.tile(path, index, setting, steps)) is None:
             continue
         steps, count = tile["steps"], min(width, asked - index * width)
-        for name in {"regret", "simple"} & tile.keys():
-            seen[name] = moments.merge(seen.get(name, moments.empty(len(steps))), tile[name][:, :count])
+        for name, series in kept.items():
+            series.add(tile[name][:, :count])
         indices.append(index)
-        final.append(tile["regret"][-1, :count])
         digest.update(f"{path.name} {index} {count}".encode() + store.checksum_of(path, index))
-    if not seen:
+    if steps is None:
         return None
     trials = np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices])
     return Curve(
@@ -80,16 +85,33 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         numbers=cell["numbers"],
         setting=cell["setting"],
         steps=steps,
-        mean=seen["regret"].mean,
-        stderr=seen["regret"].stderr,
-        simple=seen["simple"].mean if "simple" in seen else None,
-        simple_stderr=seen["simple"].stderr if "simple" in seen else None,
+        series={name: series.done() for name, series in kept.items()},
         trials=trials,
-        final=np.concatenate(final),
         asked=asked,
         digest=digest.hexdigest(),
         read=partial(_read, path, indices, len(trials)),
     )
+
+
+class _Kept:
+    """A series of tiles that come one by one."""
+
+    def __init__(self) -> None:
+        self._moments: moments.Moments | None = None
+        self._final: list[np.ndarray] = []
+
+    def add(self, values: np.ndarray) -> None:
+        """More trials, on the last axis of [R, n]."""
+        before = moments.empty(len(values)) if self._moments is None else self._moments
+        with np.errstate(invalid="ignore"):  # a ratio may be infinite
+            self._moments = moments.merge(before, values)
+        self._final.append(values[-1])
+
+    def done(self) -> moments.Series:
+        """Of all trials."""
+        assert self._moments is not None
+        mean = np.where(np.isnan(self._moments.mean), np.inf, self._moments.mean)
+        return moments.Series(mean, self._moments.stderr, np.concatenate(self._final))
 
 
 def _read(path: Path, indices: list[int], count: int, name: str) -> np.ndarray | None:

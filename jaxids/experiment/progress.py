@@ -5,6 +5,8 @@ import sys
 import time
 from typing import TextIO
 
+__all__ = ["BAR", "LOG_SECONDS", "Progress"]
+
 BAR = 24
 LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
 

@@ -12,6 +12,8 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
 from jaxids.words import in_short
 
+__all__ = ["LONGEST", "NAME", "RECORD", "RESERVED", "Experiment", "files", "read"]
+
 NAME = re.compile(r"[^\W_][\w .+=-]{0,99}")
 RECORD = "experiment.json"  # in a folder of results
 LONGEST = 1500  # characters of a message: labels are of any length
@@ -108,21 +110,30 @@ def _checked(table: Mapping[str, Any]) -> Table:
 
 def _change(table: Table, name: str, value: Any) -> None:
     """Set a key, or with `grid.` before it what a grid sweeps over, wherever the file has it."""
-    problem, tables = table.get("problem", {}), [table, *table.get("curves", [])]
-    section, key = where = unfold.place(name.removeprefix("grid."), problem)
-
-    def grid(each: Table) -> dict[unfold.Place, list[Any]]:
-        return unfold.swept(each.get("grid", {}), problem | each.get("problem", {}), "grid.")
-
-    sweeping = [each for each in tables if where in grid(each)]
+    tables = [table, *table.get("curves", [])]
+    where = unfold.place(name.removeprefix("grid."), table.get("problem", {}))
+    sweeping = [each for each in tables if where in _grid(table, each)]
     if name.startswith("grid."):
         for each in sweeping or [table]:
-            each["grid"] = {".".join(filter(None, place)): v for place, v in (grid(each) | {where: value}).items()}
+            swept = _grid(table, each) | {where: value}
+            each["grid"] = {".".join(filter(None, place)): values for place, values in swept.items()}
     elif sweeping:
-        raise ValueError(f"{name}: the file's grid sweeps over it; set grid.{key} to a list")
-    elif section:
-        for each in tables:
-            if each is table or key in each.get(section, {}):
-                each[section] = each.get(section, {}) | {key: value}
+        raise ValueError(f"{name}: the file's grid sweeps over it; set grid.{where[1]} to a list")
     else:
-        table[key] = value
+        _set(tables, *where, value)
+
+
+def _grid(table: Table, curves: Table) -> dict[unfold.Place, list[Any]]:
+    """What some curves sweep over, by its place."""
+    problem = table.get("problem", {}) | curves.get("problem", {})
+    return unfold.swept(curves.get("grid", {}), problem, "grid.")
+
+
+def _set(tables: Sequence[Table], section: str, key: str, value: Any) -> None:
+    """Set a key at the top, and in the curves that have their own."""
+    top, *curves = tables
+    if not section:
+        top[key] = value
+        return
+    for each in [top, *(each for each in curves if key in each.get(section, {}))]:
+        each[section] = each.get(section, {}) | {key: value}

@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table, in_words, nearest
+from jaxids.moments import Series
 from jaxids.words import shown
+
+__all__ = ["Results"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,21 +73,15 @@ class Results:
     def rows(self, finals: bool = False) -> Iterator[Table]:
         """One row for every recorded step of every curve, or for the last step of every trial."""
         for curve in self.curves:
-            if finals:
-                columns = {"trial": curve.trials, "regret": curve.final}
-            else:
-                columns = {"step": curve.steps, "mean": curve.mean, "stderr": curve.stderr}
-                if curve.simple is not None and curve.simple_stderr is not None:
-                    columns |= {"simple": curve.simple, "simple_stderr": curve.simple_stderr}
+            columns = {"trial": curve.trials} | _finals(curve) if finals else {"step": curve.steps} | _moments(curve)
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
                 yield _facts(curve) | dict(zip(columns, values, strict=True))
 
     def write_csv(self, file: TextIO, finals: bool = False) -> None:
         """The rows as CSV."""
         columns = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
-        columns |= dict.fromkeys(("trial", "regret") if finals else ("step", "mean", "stderr"))
-        if not finals and any(curve.simple is not None for curve in self.curves):
-            columns |= dict.fromkeys(("simple", "simple_stderr"))
+        columns |= dict.fromkeys(["trial" if finals else "step"])
+        columns |= dict.fromkeys(itertools.chain.from_iterable(map(_finals if finals else _moments, self.curves)))
         writer = csv.DictWriter(file, list(columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows(finals))
@@ -92,15 +91,33 @@ class Results:
         return _extra("pandas").DataFrame(self.rows(finals))
 
     def dataset(self) -> Any:
-        """An xarray dataset: mean and stderr by curve and step, final by curve and trial, NaN where there is none."""
+        """An xarray dataset: mean and stderr by curve and step, final by curve and trial, NaN where there is none.
+
+        Those of another series have its name: `ratio`, `ratio_stderr`, `ratio_final`.
+        """
         xarray, parts = _extra("xarray"), []
         for curve in self.curves:
-            values = {"mean": ("step", curve.mean), "stderr": ("step", curve.stderr), "final": ("trial", curve.final)}
-            if curve.simple is not None:
-                values |= {"simple": ("step", curve.simple), "simple_stderr": ("step", curve.simple_stderr)}
+            values: Table = {name: ("step", column) for name, column in _moments(curve).items()}
+            for name, column in _finals(curve).items():
+                values["final" if name == "regret" else f"{name}_final"] = ("trial", column)
             part = xarray.Dataset(values, {"step": curve.steps, "trial": curve.trials})
             parts.append(part.expand_dims(curve=[curve.name]))
         return xarray.concat(parts, "curve", join="outer")
+
+
+def _moments(curve: Curve) -> dict[str, np.ndarray]:
+    """Columns over steps: mean and standard error of the regret, then of every other series by its name."""
+    others = {f"{name}{end}": part for name in curve.others for end, part in _named(curve.series[name])}
+    return {"mean": curve.series["regret"].mean, "stderr": curve.series["regret"].stderr} | others
+
+
+def _named(series: Series) -> tuple[tuple[str, np.ndarray], ...]:
+    return ("", series.mean), ("_stderr", series.stderr)
+
+
+def _finals(curve: Curve) -> dict[str, np.ndarray]:
+    """Columns over trials: the last value of every series."""
+    return {name: curve.series[name].final for name in ("regret", *curve.others)}
 
 
 def _plain(value: Any) -> Any:

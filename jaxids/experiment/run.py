@@ -6,15 +6,18 @@ from functools import partial
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, series, workers
-from jaxids.experiment import build, sound, store
+from jaxids import policies, series, simulator, workers
+from jaxids.experiment import build, policy_names, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import RECORD, Cell, Experiment
+
+__all__ = ["Job", "jobs_of", "run"]
 
 
 @dataclass(frozen=True)
@@ -69,18 +72,30 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
     """The cells of an experiment as jobs, or a ValueError that names a value no problem can have."""
     jobs = []
     for cell in experiment.cells:
-        section = "problem"
+        section = "problem."
         try:
             width = build.width_of(build.problem_of(cell.setting["problem"]))
-            section = "estimator"
+            section = ""
             policy = build.policy_of(cell.setting)
         except ValueError as error:
-            raise ValueError(f"{experiment.path}: {section}.{error}") from None
-        setting = build.full_setting(cell.setting, width)
+            raise ValueError(f"{experiment.path}: {section}{error}") from None
+        setting = _full(cell.setting, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
         name = f"{stem(experiment.name, cell.panel)} {cell.label}"
         jobs.append(Job(name, cell, policy, folder, setting, experiment.table["trials"], width))
     return jobs
+
+
+def _full(setting: Table, width: int) -> Table:
+    """The setting with what a tile's bits depend on besides."""
+    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
+    versions |= {"precision": jnp.result_type(float).name, "width": width}
+    return setting | versions | policy_names.source(setting["policy"])
+
+
+def _steps(setting: Table) -> np.ndarray:
+    """The steps at which a cell's series are recorded."""
+    return simulator.recorded_steps(setting["steps"], setting["points"])
 
 
 def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
@@ -97,7 +112,7 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
 
 def _finished(job: Job, index: int, messages: list[str] | None = None) -> bool:
     try:
-        return sound.tile(job.folder, index, job.width, build.recorded_steps_of(job.setting)) is not None
+        return sound.tile(job.folder, index, job.setting, _steps(job.setting)) is not None
     except store.DamagedError as damage:
         if messages is not None:
             messages.append(str(damage))
@@ -122,14 +137,16 @@ def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
 
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
-    key, at = jax.random.key(job.setting["seed"]), build.recorded_steps_of(job.setting)
+    key, at = jax.random.key(job.setting["seed"]), _steps(job.setting)
     total = series.pulls if job.setting["pulls"] else None
-    kept = {"simple_regret": series.simple_regret} if job.setting["simple"] else {}
+    kept = {name: series.NAMED[name] for name in job.setting["record"]}
     problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory
     run = partial(workers.run, problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
     for tile in _named(job.name, run(series=kept, total=total, indices=_missing(job, progress))):
         if not np.all(np.isfinite(tile.series["regret"])):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
-        arrays = {"steps": at, "regret": tile.series["regret"], "pulls": tile.totals, "simple": tile.series.get("simple_regret")}
-        store.write_tile(job.folder, tile.index, {name: part for name, part in arrays.items() if part is not None})
+        if wrong := [name for name, values in tile.series.items() if np.any(np.isnan(values))]:
+            raise ValueError(f"{job.name}: {wrong[0]} is NaN; the numbers of the problem are too large or too small")
+        arrays = {"steps": at, **tile.series, **({} if total is None else {"pulls": tile.totals})}
+        store.write_tile(job.folder, tile.index, arrays)
         progress.advance(job.width)

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxids.experiment import claims, keys, schema, store
+from jaxids.experiment import claims, keys, policy_names, problem_keys, schema, store
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
+
+__all__ = ["FOLDER", "record", "tile"]
 
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
@@ -32,7 +34,12 @@ _CELL = {
     "setting": _TABLE,
     "folder": Key("tiles/ and a name", lambda v: isinstance(v, str) and bool(FOLDER.fullmatch(v))),
 }
-_SETTING = {"width": _COUNT, "steps": _COUNT, "policy": keys.one_of(schema.TOP["policies"].names)}
+_SETTING = {
+    "width": _COUNT,
+    "steps": _COUNT,
+    "policy": Key(policy_names.TAKES, lambda v: isinstance(v, str) and not policy_names.fault(v)),
+    **{name: schema.TOP[name] for name in ("pulls", "record")},
+}
 _AGAIN = {"problem": _TABLE, "estimator": _TABLE, "seed": replace(schema.TOP["seed"], default=keys.REQUIRED)}
 
 
@@ -59,8 +66,7 @@ def _cell(cell: Table, again: bool) -> Table:
     cell = _checked(cell, _CELL, "cells.")
     setting = _checked(cell["setting"], _SETTING | (_AGAIN if again else {}), "cells.setting.")
     if again:
-        kind = keys.value_of("cells.setting.problem.kind", setting["problem"].get("kind"), schema.KIND)
-        keys.checked(setting["problem"], schema.PROBLEMS[kind], "cells.setting.problem.")
+        problem_keys.problem({"kind": None} | setting["problem"], "cells.setting.problem.")
         keys.checked(setting["estimator"], schema.ESTIMATOR, "cells.setting.estimator.")
     return cell | {"setting": setting}
 
@@ -70,18 +76,29 @@ def _checked(table: Table, known: Mapping[str, Key], section: str = "") -> Table
     return table | keys.checked({name: value for name, value in table.items() if name in known}, known, section)
 
 
-def tile(cell: Path, index: int, width: int, steps: np.ndarray | None = None) -> dict[str, np.ndarray] | None:
-    """A finished tile of a width, at the recorded steps if they are known; None if there is none, or DamagedError."""
-    arrays = store.read_tile(cell, index)
+def tile(folder: Path, index: int, setting: Table, steps: np.ndarray | None = None) -> dict[str, np.ndarray] | None:
+    """A finished tile of a cell, at the recorded steps if they are known; None if there is none, or DamagedError."""
+    arrays = store.read_tile(folder, index)
     if arrays is None:
         return None
-    at = arrays.get("steps", np.zeros(0))
-    shapes = {"steps": (len(at),) if at.ndim else (), "regret": (at.size, width), "simple": (at.size, width)}
-    for name in ("steps", "regret", *({"simple", "pulls"} & arrays.keys())):
-        array = arrays.get(name, np.zeros(0))
-        fits = array.ndim == 2 and array.shape[1] == width if name == "pulls" else array.shape == shapes[name]
-        if not (fits and array.size and array.dtype.kind in "iuf" and np.isfinite(array).all()):
-            raise store.damaged(store.tile_path(cell, index), f"its {name} are not of this cell")
-    if at.ndim != 1 or np.any(np.diff(at) <= 0) or not (steps is None or np.array_equal(at, steps)):
-        raise store.damaged(store.tile_path(cell, index), "its steps are not of this cell")
+    asked = {"steps", "regret", *setting["record"]} | ({"pulls"} if setting["pulls"] else set())
+    if arrays.keys() != asked:
+        raise store.damaged(store.tile_path(folder, index), "its arrays are not of this cell")
+    at, steps = arrays["steps"], arrays["steps"] if steps is None else steps
+    for name in sorted(asked, key=lambda name: name != "steps"):
+        others = name == "steps" and not np.array_equal(at, steps)
+        if others or not _fits(name, arrays[name], at, setting["width"]):
+            raise store.damaged(store.tile_path(folder, index), f"its {name} are not of this cell")
     return arrays
+
+
+def _fits(name: str, array: np.ndarray, at: np.ndarray, width: int) -> bool:
+    """Whether an array is what its name says: steps that increase, or numbers for every trial."""
+    if not array.size or array.dtype.kind not in "iuf":
+        return False
+    if name == "steps":
+        return array.ndim == 1 and not np.any(np.diff(array) <= 0)
+    if name == "pulls":
+        return array.ndim == 2 and array.shape[1] == width
+    sound = np.isfinite(array) if name == "regret" else ~np.isnan(array)  # a ratio may be infinite
+    return array.shape == (at.size, width) and bool(np.all(sound))

@@ -30,6 +30,25 @@ import numpy as np
 
 from jaxids import interrupts
 
+__all__ = [
+    "DAY",
+    "SHOWN",
+    "DamagedError",
+    "as_json",
+    "cell_folder",
+    "checksum_of",
+    "clean",
+    "damaged",
+    "keep",
+    "read",
+    "read_tile",
+    "seal",
+    "tile_path",
+    "unseal",
+    "write",
+    "write_tile",
+]
+
 DAY = 86400.0
 SHOWN = 32  # characters of a file's name in that of its part
 _PART = re.compile(r"\..*~(?P<host>[^~]*)~(?P<process>\d{1,9})~[0-9a-f]+\.part", re.DOTALL)
@@ -130,8 +149,9 @@ def as_json(value: Any) -> bytes:
 
 
 def cell_folder(policy: str, setting: Mapping[str, Any]) -> str:
-    """The name of a cell's folder: its policy, and a digest of all its result depends on."""
-    return f"{policy}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
+    """The name of a cell's folder: its policy in harmless signs, and a digest of all its result depends on."""
+    harmless = re.sub(r"[^\w.+-]+", "-", policy, flags=re.ASCII)[:SHOWN].strip("-.")
+    return f"{harmless}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
 
 
 def _checksum_path(path: Path) -> Path:

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxids.experiment import keys, schema
+from jaxids.experiment import keys, policy_names, problem_keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
+from jaxids.words import in_short, shown
+
+__all__ = ["BRACES", "SHARED", "Cell", "Place", "cells", "place", "places", "swept"]
 
 Place = tuple[str, str]  # a section, empty at the top, and a key
 BRACES = re.compile(r"\{(\w+)\}")
@@ -59,7 +62,8 @@ def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> di
 
 def _keys_of(problem: Mapping[str, Any]) -> Mapping[str, Key]:
     """The keys of a problem of this kind."""
-    return schema.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", schema.KIND.default), schema.KIND)]
+    kind = problem_keys.KIND
+    return problem_keys.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", kind.default), kind)]
 
 
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:
@@ -74,7 +78,7 @@ def place(name: str, problem: Mapping[str, Any], within: str = "") -> Place:
     for where in known:
         if name in (where[1], ".".join(where)):
             return where
-    raise ValueError(f"{within}{name}: unknown key; {keys.nearest(name, [key for _, key in known])}")
+    raise ValueError(f"{within}{in_short(name)}: unknown key; {keys.nearest(name, [key for _, key in known])}")
 
 
 def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> dict[Place, list[Any]]:
@@ -89,10 +93,10 @@ def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> d
         if not key.sweeps:
             raise ValueError(f"{within}{name}: a grid cannot sweep over it; it takes numbers of the experiment")
         if not isinstance(values, list) or not values:
-            raise ValueError(f"{within}{name}: got {values!r}; it takes a list of one value or more")
+            raise ValueError(f"{within}{name}: got {shown(values)}; it takes a list of one value or more")
         found[where] = [keys.value_of(f"{within}{name}", value, key) for value in values]
         if keys.twice(found[where]):
-            raise ValueError(f"{within}{name}: got {values!r}; it takes no value twice")
+            raise ValueError(f"{within}{name}: got {shown(values)}; it takes no value twice")
     return found
 
 
@@ -108,22 +112,25 @@ def _named(point: Mapping[Place, Any]) -> Table:
 def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: str) -> Table:
     """Everything the result of a cell depends on, but for the number of trials."""
     sections = {name: table[name] | curves[name] for name in ("problem", "estimator")}
-    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "simple")}
+    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "record")}
     for (section, key), value in point.items():
         sections[section][key] = value
-    problem = keys.checked(sections["problem"], _keys_of(sections["problem"]), "problem.")
+    problem = problem_keys.problem(sections["problem"])
+    if sections[""]["pulls"] and not problem_keys.countable(problem):
+        what = f"kind = {problem['kind']!r}" if "contexts" not in problem else problem_keys.MOVING
+        raise ValueError(f"pulls: got true together with {what}; it takes actions to be counted")
     return {
         **sections[""],
         "policy": policy,
-        "problem": {name: value for name, value in problem.items() if value is not None},
+        "problem": problem,
         "estimator": keys.checked(sections["estimator"], schema.ESTIMATOR, "estimator."),
     }
 
 
 def _label(pattern: str, policy: str, numbers: Table, setting: Table) -> str:
     """A curve's label: the pattern with names of keys in braces filled in, else the policy and its grid's numbers."""
-    shown = {"policy": policy, **setting["problem"], **setting["estimator"]}
+    known = {"policy": policy_names.label(policy), **setting["problem"], **setting["estimator"]}
     pattern = pattern or ", ".join(["{policy}", *(f"{name} = {{{name}}}" for name in numbers)])
-    if unknown := [name for name in BRACES.findall(pattern) if name not in shown]:
-        raise ValueError(f"curves.label: got {{{unknown[0]}}} in {pattern!r}; in braces it takes {', '.join(shown)}")
-    return BRACES.sub(lambda found: in_words(shown[found[1]]), pattern)
+    if unknown := [name for name in BRACES.findall(pattern) if name not in known]:
+        raise ValueError(f"curves.label: got {{{unknown[0]}}} in {pattern!r}; in braces it takes {', '.join(known)}")
+    return BRACES.sub(lambda found: in_words(known[found[1]]), pattern)

@@ -3,22 +3,18 @@
 In two dimensions each is a map.
 """
 
-import itertools
 import textwrap
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from jaxids.experiment.claims import watchable
-from jaxids.experiment.curves import Curve, Panel
-from jaxids.experiment.results import Results
-from jaxids.experiment.watch import Watched, watch
-from jaxids.plot.figures import DPI, save
+from jaxids.experiment.again import Watched
+from jaxids.plot.figures import DPI
 from jaxids.plot.styles import BLACK, BLUE, ORANGE, PURPLE, RC, VERMILION
+
+__all__ = ["figure"]
 
 COLUMN = 2.6  # inches of a step
 ROW = 1.25  # of a quantity along x
@@ -32,40 +28,6 @@ class Quantity(NamedTuple):
     values: np.ndarray
     color: str
     log: bool = False
-
-
-def draw(results: Results) -> list[Path]:
-    """Draw the curves that experiments ask to watch, a figure for each."""
-    drawn = [
-        save(
-            figure(watch(curve.setting, **_asked(panel)), f"{panel.title}\n{_words(panel, curve)}"), panel.file(ending)
-        )
-        for panel in results.panels
-        for curve, ending in _watched(panel)
-    ]
-    return list(itertools.chain.from_iterable(drawn))
-
-
-def watched(panel: Panel) -> list[Path]:
-    """The pictures of a panel's watched curves."""
-    return [panel.file(ending, ".png") for _, ending in _watched(panel)]
-
-
-def _watched(panel: Panel) -> Iterator[tuple[Curve, str]]:
-    """The curves to watch, and how the names of their pictures end."""
-    wanted = panel.table.get("watch", {}).get("curves", ())
-    for curve in panel.curves:
-        if curve.label in wanted and watchable(curve.setting):
-            yield curve, f"-{curve.label}-along"
-
-
-def _asked(panel: Panel) -> Any:
-    return {name: panel.table["watch"][name] for name in ("trial", "steps")}
-
-
-def _words(panel: Panel, curve: Curve) -> str:
-    numbers = f"{panel.numbers}, " if panel.numbers else ""
-    return f"{numbers}{curve.label}, trial {panel.table['watch']['trial']}"
 
 
 def figure(seen: Watched, title: str) -> Figure:

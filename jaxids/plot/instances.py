@@ -1,54 +1,46 @@
 """Two policies on the same fresh instances: when one has less regret than the other, and by how much."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from jaxids.experiment import build
-from jaxids.experiment.claims import comparable
 from jaxids.experiment.curves import Curve, paired
-from jaxids.experiment.results import Results
-from jaxids.plot.figures import DPI, save
-from jaxids.plot.styles import BLACK, PAPER, RC
+from jaxids.plot.figures import DPI
+from jaxids.plot.styles import BLACK, RC, look
+
+__all__ = ["Pair", "compare"]
 
 LEAST = 1e-3  # regret of trials that have none, on axes of logarithms
 BINS = 12  # of instances by the noise of their best action, equally many in each
 
 
-def draw(results: Results) -> list[Path]:
-    """Draw the comparisons that experiments ask for, one figure for each panel that has both curves."""
-    written = []
-    for panel in results.panels:
-        named = {curve.label: curve for curve in panel.curves}
-        pairs = [(named[a], named[b]) for a, b in panel.table["compare"] if {a, b} <= set(named)]
-        pairs = [(one, other) for one, other in pairs if comparable(one.setting, other.setting)]
-        if pairs:
-            written += save(compare(pairs), panel.file("-pairs"))
-    return written
+class Pair(NamedTuple):
+    """Two curves, and for every trial that they share the noise of the best action of its instance."""
+
+    one: Curve
+    other: Curve
+    noise: np.ndarray
 
 
-def compare(pairs: Sequence[tuple[Curve, Curve]]) -> Figure:
+def compare(pairs: Sequence[Pair], others: Sequence[str] = ()) -> Figure:
     """A row for each pair: regret against regret, and their ratio by the noise of the best action."""
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(8.4, 3.5 * len(pairs)), dpi=DPI, layout="constrained")
-        for row, (one, other) in zip(figure.subplots(len(pairs), 2, squeeze=False), pairs, strict=True):
-            trials, mine, theirs = paired(one, other)
-            mine, theirs = np.maximum(mine, LEAST), np.maximum(theirs, LEAST)
-            _regrets(row[0], one, other, mine, theirs)
-            met = build.instances(one.setting, trials)
-            best = np.asarray(met.rho)[np.arange(len(trials)), np.argmax(met.mean, axis=1)]
-            _ratios(row[1], one, other, mine / theirs, best)
+        for row, (one, other, noise) in zip(figure.subplots(len(pairs), 2, squeeze=False), pairs, strict=True):
+            _, mine, theirs = paired(one, other)
+            mine, theirs, color = np.maximum(mine, LEAST), np.maximum(theirs, LEAST), look(one.policy, others).color
+            _regrets(row[0], one, other, mine, theirs, color)
+            _ratios(row[1], one, other, mine / theirs, noise, color)
     return figure
 
 
-def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.ndarray) -> None:
+def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.ndarray, color: str) -> None:
     ends = min(mine.min(), theirs.min()) * 0.8, max(mine.max(), theirs.max()) * 1.25
-    axes.scatter(theirs, mine, s=3, alpha=0.25, lw=0, color=PAPER[one.policy].color, rasterized=True)
+    axes.scatter(theirs, mine, s=3, alpha=0.25, lw=0, color=color, rasterized=True)
     axes.plot(ends, ends, color=BLACK, lw=0.8)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
@@ -68,8 +60,8 @@ def _few_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.ndarray) -> None:
-    axes.scatter(best, ratio, s=3, alpha=0.15, lw=0, color=PAPER[one.policy].color, rasterized=True)
+def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.ndarray, color: str) -> None:
+    axes.scatter(best, ratio, s=3, alpha=0.15, lw=0, color=color, rasterized=True)
     bins = np.array_split(np.argsort(best, kind="stable"), min(BINS, len(best)))
     centres = [np.median(best[i]) for i in bins]
     low, middle, high = np.transpose([np.quantile(ratio[i], (0.25, 0.5, 0.75)) for i in bins])

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_rgb
 
+__all__ = ["COLUMN", "LINE", "apart", "label_ends"]
+
 LINE = 1.25  # height of a line of text, in font sizes
 COLUMN = 0.06  # where labels begin, in widths of the axes beyond their right side
 

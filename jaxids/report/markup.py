@@ -10,8 +10,10 @@ import jaxids
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
-from jaxids.plot.along import watched
+from jaxids.report import pictures
 from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
+
+__all__ = ["RULE", "STYLE", "page"]
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
@@ -63,14 +65,11 @@ def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
 
 
 def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
-    images = [_image(panel.file(end, ".png")) for end in ("", "-loglog")]
-    if any(curve.of_simple for curve in panel.curves):
-        images.append(_image(panel.file("-simple-loglog", ".png")))
-    pairs = [panel.file("-pairs", ".png")] if panel.table["compare"] else []
-    images += [_image(path, "wide") for path in [*pairs, *watched(panel)] if path.exists()]
+    curves, wide = pictures.names(panel)
+    images = [*(_image(path) for path in curves), *(_image(path, "wide") for path in wide)]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
     return f"""{head}<div class="figures">{"".join(images)}</div>
-{_claims(claims)}{_finals(panel.curves)}"""
+{_claims(claims)}{_finals(panel)}"""
 
 
 def _image(path: Path, kind: str = "panel") -> str:
@@ -88,23 +87,27 @@ def _claims(claims: Sequence[Verdict]) -> str:
     return _table("claims", "<th>claim</th><th>verdict</th><th>measured</th>", rows) if claims else ""
 
 
-def _finals(curves: Sequence[Curve]) -> str:
-    def numbers(curve: Curve | None, form: str) -> str:
-        if curve is None:
-            return ""
-        return "".join(
-            f"<td class='number'>{text}</td>"
-            for text in (f"{curve.mean[-1]:{form}}", plus_minus(curve.stderr[-1], form))
-        )
-
+def _finals(panel: Panel) -> str:
+    """Every series of every curve at the last step."""
     rows = [
-        f"<td>{escape(c.label)}</td>{numbers(c, '.1f')}{numbers(c.of_simple, '.4f')}"
-        f"<td class='number'>{len(c.trials)}{f' of {c.asked}' * (len(c.trials) < c.asked)}</td>"
-        for c in curves
+        f"<td>{escape(curve.label)}</td>{''.join(_last(curve, name) for name in panel.series)}"
+        f"<td class='number'>{len(curve.trials)}{f' of {curve.asked}' * (len(curve.trials) < curve.asked)}</td>"
+        for curve in panel.curves
     ]
-    simple = "<th colspan='2'>simple regret</th>" if any(c.of_simple for c in curves) else ""
-    regret = f"<th colspan='2'>regret after {curves[0].steps[-1]} steps</th>"
-    return _table("finals", f"<th>policy</th>{regret}{simple}<th>trials</th>", rows)
+    regret, *others = panel.series
+    heads = [f"{regret} after {panel.curves[0].steps[-1]} steps", *(name.replace("_", " ") for name in others)]
+    columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
+    return _table("finals", f"<th>policy</th>{columns}<th>trials</th>", rows)
+
+
+def _last(curve: Curve, series: str) -> str:
+    """The last mean of a series and two standard errors, as cells of a table."""
+    if series not in curve.series:
+        return "<td class='number'>–</td><td></td>"
+    mean, stderr, _ = curve.series[series]
+    form = ".1f" if series == "regret" else ".3g"
+    texts = f"{mean[-1]:{form}}", plus_minus(stderr[-1], form)
+    return "".join(f"<td class='number'>{text}</td>" for text in texts)
 
 
 def _grid(panels: Sequence[Panel]) -> str:

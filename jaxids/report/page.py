@@ -1,7 +1,6 @@
 """Figures and page of a folder of results, made when what they are made from has changed."""
 
 import hashlib
-import itertools
 import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -12,12 +11,11 @@ import jaxids
 from jaxids.experiment import store
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
-from jaxids.experiment.progress import Progress
 from jaxids.experiment.results import Results
+from jaxids.report.pictures import draw
 from jaxids.report.verdicts import verdicts
 
-SCALES = ("linear", "log-log")
-FEW = 8  # panels that fit one picture
+__all__ = ["draw", "summary", "update"]
 
 
 def update(folder: Path, names: Collection[str] = ()) -> None:
@@ -40,26 +38,6 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
     for line in summary([panel for panel in results.panels if not names or panel.name in names]):
         print(line)
     print(page)
-
-
-def draw(results: Results) -> list[Path]:
-    """Every figure of the page, and all panels in one."""
-    from jaxids import checks
-
-    if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
-        checks.devices()  # trials are drawn or simulated again
-    from jaxids.plot import along, figures, instances
-
-    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
-    for number, panel in enumerate(results.panels, 1):
-        progress.drawing(panel.stem, number, count)
-        one = Results(results.folder, [panel])
-        drawn += itertools.chain.from_iterable(figures.draw(one, scale) for scale in SCALES)
-        drawn += [*figures.draw_simple(one), *instances.draw(one), *along.draw(one)]
-    if count <= FEW:
-        drawn += figures.save(figures.together(results.panels), results.folder / "panels")
-    progress.close()
-    return drawn
 
 
 def summary(panels: Sequence[Panel]) -> Iterator[str]:

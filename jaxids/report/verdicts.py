@@ -17,6 +17,22 @@ import numpy as np
 from jaxids.experiment.curves import Curve, Panel, paired
 from jaxids.experiment.keys import Table
 
+__all__ = [
+    "FAILS",
+    "HOLDS",
+    "MISSING",
+    "OPEN",
+    "TESTS",
+    "WIDE",
+    "Part",
+    "Verdict",
+    "decide",
+    "judge",
+    "plus_minus",
+    "shown",
+    "verdicts",
+]
+
 HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "within error", "not run"
 WIDE = 2.0  # standard errors
 

@@ -1,0 +1,55 @@
+"""What the formulas of experiment files mean, in JAX: kernels, and functions of a point."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxids import kernels
+from jaxids.experiment import formulas
+from jaxids.experiment.keys import Table
+from jaxids.problems import functions
+
+__all__ = ["MATHS", "Function", "function", "kernel"]
+
+Function = Callable[[Any], Any]
+MATHS: Table = {"abs": jnp.abs} | {name: getattr(jnp, name) for name in formulas.MATHS if name != "abs"}
+
+
+def kernel(text: str, dim: int) -> Any:
+    """The kernel of a formula, on points of so many coordinates; a ValueError names the key."""
+    vocabulary = {name: getattr(kernels, name) for name in formulas.KERNELS} | {"polynomial": _polynomial}
+    try:
+        return kernels.check(formulas.value(text, vocabulary), dim)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"kernel: got {text!r}; {error}") from None
+
+
+def _polynomial(degree: float, *bias: float) -> kernels.Polynomial:
+    return kernels.polynomial(int(degree) if degree.is_integer() else degree, *bias)  # type: ignore[arg-type]
+
+
+def function(key: str, text: str, dim: int, unit: Function | None = None) -> Function:
+    """The function of a point that a formula or a test function's name means; a ValueError names the key.
+
+    Test functions take points of the unit box, to which `unit` brings those of another domain.
+    """
+    if text in formulas.FUNCTIONS:
+        named = getattr(functions, text)
+        try:
+            jax.eval_shape(named, jax.ShapeDtypeStruct((dim,), jnp.result_type(float)))
+        except ValueError as error:
+            raise ValueError(f"{key}: got {text!r}; {error}") from None
+        return named if unit is None else lambda x: named(unit(x))
+    if formulas.dim(text) > dim:
+        raise ValueError(f"{key}: got {text!r}; with dim = {dim} it takes no coordinate beyond x{dim}")
+
+    def formula(x: Any) -> Any:
+        try:
+            return jnp.asarray(formulas.value(text, MATHS | {f"x{i + 1}": x[i] for i in range(dim)}))
+        except ArithmeticError as error:
+            reason = "division by zero" if isinstance(error, ZeroDivisionError) else "a number too large"
+            raise ValueError(f"{key}: got {text!r}, which has {reason}; it takes finite numbers") from None
+
+    return formula

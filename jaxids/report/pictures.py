@@ -1,0 +1,100 @@
+"""The pictures of a page: what they show is computed here, and handed to `plot`, which draws it.
+
+Comparisons draw the instances of a run again, watched curves simulate one of its trials again.
+"""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaxids.experiment import claims, policy_names
+from jaxids.experiment.curves import Curve, Panel, paired
+from jaxids.experiment.progress import Progress
+from jaxids.experiment.results import Results
+
+__all__ = ["draw", "names"]
+
+FEW = 8  # panels that fit one picture
+
+
+def draw(results: Results) -> list[Path]:
+    """Every figure of the page, and all panels in one; matplotlib is imported only now."""
+    from jaxids import checks
+
+    if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
+        checks.devices()  # trials are drawn or simulated again
+    from jaxids.plot import figures
+
+    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
+    for number, panel in enumerate(results.panels, 1):
+        progress.drawing(panel.stem, number, count)
+        one = Results(results.folder, [panel])
+        drawn += itertools.chain.from_iterable(figures.draw(one, scale, name) for name, scale in figures.views(panel))
+        drawn += [*_draw_pairs(panel), *_draw_watched(panel)]
+    if count <= FEW:
+        drawn += figures.save(figures.together(results.panels), results.folder / "panels")
+    progress.close()
+    return drawn
+
+
+def names(panel: Panel) -> tuple[list[Path], list[Path]]:
+    """The pictures of a panel that there are, those of curves and the wide ones."""
+    from jaxids.plot import figures
+
+    curves = [panel.file(figures.ending(*view), ".png") for view in figures.views(panel)]
+    wide = [panel.file("-pairs", ".png")] if panel.table["compare"] else []
+    wide += [panel.file(_ending(curve), ".png") for curve in _watched(panel)]
+    return curves, [path for path in wide if path.exists()]
+
+
+def _draw_pairs(panel: Panel) -> list[Path]:
+    """The comparisons that the experiment asks for, of curves that there are."""
+    from jaxids.plot import figures, instances
+
+    named = {curve.label: curve for curve in panel.curves}
+    pairs = [(named[a], named[b]) for a, b in panel.table["compare"] if {a, b} <= set(named)]
+    pairs = [(one, other) for one, other in pairs if claims.comparable(one.setting, other.setting)]
+    met = [instances.Pair(one, other, _noise_of_best(one, other)) for one, other in pairs]
+    return figures.save(instances.compare(met, panel.others), panel.file("-pairs")) if met else []
+
+
+def _noise_of_best(one: Curve, other: Curve) -> np.ndarray:
+    """ρ(x*) of the instances that two curves share."""
+    from jaxids.experiment import again
+
+    trials, _, _ = paired(one, other)
+    met = again.instances(one.setting, trials)
+    return np.asarray(met.rho)[np.arange(len(trials)), np.argmax(met.mean, axis=1)]
+
+
+def _watched(panel: Panel) -> Iterator[Curve]:
+    """The curves to watch."""
+    wanted = panel.table.get("watch", {}).get("curves", ())
+    return (curve for curve in panel.curves if curve.label in wanted and claims.watchable(curve.setting))
+
+
+def _ending(curve: Curve) -> str:
+    return f"-{curve.label}-along"
+
+
+def _draw_watched(panel: Panel) -> list[Path]:
+    """One trial of every curve that the experiment asks to watch, unless its policy's code is another by now."""
+    from jaxids.experiment import again
+    from jaxids.plot import along, figures
+
+    drawn: list[Path] = []
+    for curve in _watched(panel):
+        try:
+            if policy_names.source(curve.policy).get("source") != curve.setting.get("source"):
+                raise ValueError(f"policies: got {curve.policy!r}, whose source has changed since the run")
+        except ValueError as error:
+            print(f"jaxids: {curve.name} is not watched: {error}", file=sys.stderr)
+            continue
+        trial, steps = panel.table["watch"]["trial"], panel.table["watch"]["steps"]
+        words = ", ".join(filter(None, [panel.numbers, curve.label, f"trial {trial}"]))
+        figure = along.figure(again.watch(curve.setting, trial, steps), f"{panel.title}\n{words}")
+        drawn += figures.save(figure, panel.file(_ending(curve)))
+    return drawn
