@@ -13,6 +13,7 @@ from typing import Any
 
 from jaxids.experiment import keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
+from jaxids.words import in_short
 
 Place = tuple[str, str]  # a section, empty at the top, and a key
 BRACES = re.compile(r"\{(\w+)\}")
@@ -74,7 +75,7 @@ def place(name: str, problem: Mapping[str, Any], within: str = "") -> Place:
     for where in known:
         if name in (where[1], ".".join(where)):
             return where
-    raise ValueError(f"{within}{name}: unknown key; {keys.nearest(name, [key for _, key in known])}")
+    raise ValueError(f"{within}{in_short(name)}: unknown key; {keys.nearest(name, [key for _, key in known])}")
 
 
 def swept(grid: Mapping[str, Any], problem: Mapping[str, Any], within: str) -> dict[Place, list[Any]]:
