@@ -266,7 +266,7 @@ def test_a_hook_that_fails_is_named(name, hook):
 
 def test_a_rule_that_gives_no_choice_is_refused():
     policy = dataclasses.replace(policies.ucb(), rule=lambda band, source: band.ucb)
-    with pytest.raises(ValueError, match=r"^policy: its rule gives .*; it takes one that gives a policies.Choice"):
+    with pytest.raises(ValueError, match=r"^policy: got a rule that returns .*; it takes one that returns a Choice"):
         simulate(BALL, policy, key=KEY, trials=4, steps=3)
 
 

@@ -181,6 +181,8 @@ class _Program:
 
 def as_program(function: Function, dim: int) -> Partial:
     """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
+    if isinstance(function, Partial) and function.func is _constant:
+        return function  # whose number is a leaf: in a program it would be a literal
     closed = jax.make_jaxpr(function)(jnp.zeros(dim))
     return Partial(_Program(closed.jaxpr), closed.consts)
 
