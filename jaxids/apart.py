@@ -80,7 +80,10 @@ def _glimpsed(problem: Problem, plain: policies.Policy) -> _Glimpse:
     trials = tiles.begun(problem, jax.random.key(0), jnp.arange(TRIALS, dtype=jnp.uint32))
 
     def step(t: Array, agent: agents.Agent) -> agents.Agent:
-        band, source = agents.band_of(problem.belief, plain, trials.instance, agent), draws.Stream(trials.own, t.astype(jnp.uint32))
+        band, source = (
+            agents.band_of(problem.belief, plain, trials.instance, agent),
+            draws.Stream(trials.own, t.astype(jnp.uint32)),
+        )
         choice = policies.Choice(band.uniform(source))
         return agents.learn(plain, agent, band, choice, trials.instance.mean_of(choice.action))
 
@@ -88,9 +91,7 @@ def _glimpsed(problem: Problem, plain: policies.Policy) -> _Glimpse:
     return _Glimpse(trials.instance, lax.fori_loop(0, STEPS, step, agent), trials.own)
 
 
-def _check_trials(
-    problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook]
-) -> None:
+def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook]) -> None:
     problem, policy = jax.tree.map(jnp.asarray, (problem, policy))
     evaluated = jax.jit(partial(_evaluated, problem.belief, policy, parts, own))
     glimpse = _glimpsed(problem, replace(policy, rule=policies.Greedy()))
@@ -144,21 +145,26 @@ def _hooked(
 def _any_numbers(source: draws.Stream, actions: int, shape: jax.ShapeDtypeStruct) -> Array:
     rows = int(np.prod(shape.shape[:-1]))
     numbers = draws.uniform(draws.child(source, 4), rows).reshape(shape.shape)
-    return numbers.astype(shape.dtype) if jnp.issubdtype(shape.dtype, jnp.floating) else (actions * numbers).astype(shape.dtype)
+    return (
+        numbers.astype(shape.dtype)
+        if jnp.issubdtype(shape.dtype, jnp.floating)
+        else (actions * numbers).astype(shape.dtype)
+    )
 
 
 def _check_points(problem: Problem, policy: policies.Policy, parts: Mapping[str, Any]) -> None:
     instance = problem.draw(jax.random.key(0))
-    band = agents.band_of(problem.belief, policy, instance, agents.start(problem.belief, policy, instance))
+    band: Any = agents.band_of(problem.belief, policy, instance, agents.start(problem.belief, policy, instance))
     source = draws.Stream(jnp.zeros(2, jnp.uint32), jnp.uint32(0))
     points = instance.domain.spread(POINTS).T
-    band.top, policy.rule.surfaces(band, source)  # what belongs to the whole set is found
-    together = dict(zip(("gap", "gain"), policy.rule.surfaces(band.at(points), source), strict=True))
+    policy.rule.surfaces(band, source)  # what belongs to the whole set is found
+    together = policy.rule.surfaces(band.at(points), source)
     for name in {"gap", "gain"} & parts.keys():
+        which = int(name == "gain")
         for i in range(points.shape[1]):
-            alone = policy.rule.surfaces(band.at(points[:, i : i + 1]), source)[name == "gain"]
-            _compare(name, parts[name], together[name][i], alone[0], f"point {i}", "points")
-        _not_negative(name, parts[name], together[name])
+            alone = policy.rule.surfaces(band.at(points[:, i : i + 1]), source)[which]
+            _compare(name, parts[name], together[which][i], alone[0], f"point {i}", "points")
+        _not_negative(name, parts[name], together[which])
 
 
 def _compare(name: str, function: Any, both: Any, alone: Any, where: str, what: str) -> None:
@@ -166,12 +172,14 @@ def _compare(name: str, function: Any, both: Any, alone: Any, where: str, what: 
     if np.allclose(both, alone, rtol=CLOSE, atol=CLOSE * np.max(np.abs(alone), initial=0), equal_nan=True):
         return
     worst = np.unravel_index(np.argmax(np.abs(both - alone)), both.shape)
-    got = f"{checks.shown(function)}, which gives {where} {both[worst]:g} beside other {what} and {alone[worst]:g} alone"
+    got = (
+        f"{checks.shown(function)}, which gives {where} {both[worst]:g} beside other {what} and {alone[worst]:g} alone"
+    )
     raise ValueError(f"{name}: got {got}; it takes {TAKES[what]}")
 
 
-def _not_negative(name: str, function: Any, values: Array) -> None:
-    values = np.asarray(values)
-    if not np.all(values >= 0):
-        got = f"{checks.shown(function)}, which gives {values[~(values >= 0)].flat[0]:g}"
+def _not_negative(name: str, function: Any, values: Any) -> None:
+    given = np.asarray(values)
+    if not np.all(given >= 0):
+        got = f"{checks.shown(function)}, which gives {given[~(given >= 0)].flat[0]:g}"
         raise ValueError(f"{name}: got {got}; it takes one that gives numbers ≥ 0")

@@ -39,7 +39,19 @@ class Target(NamedTuple):
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("state", "features", "rho", "delta", "lam", "norm_bound", "scale", "domain", "noise", "visited", "basis"),
+    data_fields=(
+        "state",
+        "features",
+        "rho",
+        "delta",
+        "lam",
+        "norm_bound",
+        "scale",
+        "domain",
+        "noise",
+        "visited",
+        "basis",
+    ),
     meta_fields=("belief",),
 )
 @dataclass(frozen=True)
@@ -66,7 +78,9 @@ class Field(Band):
     def candidates(self) -> Float[Array, "n p"]:
         """Points that fill the domain evenly, and those observed, where some kernels have their peaks."""
         spread = self.domain.spread(search.SPREAD)
-        return spread if self.visited is None else jnp.concatenate([spread, jax.vmap(self.domain.project)(self.visited)])
+        return (
+            spread if self.visited is None else jnp.concatenate([spread, jax.vmap(self.domain.project)(self.visited)])
+        )
 
     def _kept(self, name: str, find: Callable[[], Any], *asked: Any) -> Any:
         """What belongs to the whole set, found when it is first asked for with these arguments."""
@@ -153,6 +167,7 @@ class Field(Band):
 
     def average(self, source: draws.Stream, count: int, gain: Callable[[Target], Array]) -> Float[Array, "n"]:
         """The mean of gain(best point of a draw) over several draws."""
+
         def find() -> Target:
             sites = jnp.arange(1, count + 1)
             return jax.vmap(lambda i: self._looked(self._best(draws.child(source, i), 1.0)))(sites)
@@ -171,7 +186,7 @@ class Field(Band):
             return jnp.log(ratio.quotient(*at(x[None]))[0])
 
         known = floored(gap), floored(gain)
-        single, value = search.least(alone, self.domain, points, jnp.log(ratio.quotient(*known)))
+        single, _ = search.least(alone, self.domain, points, jnp.log(ratio.quotient(*known)))
         pair = jnp.stack([single, single])
         if not ratio.never_mixes(solver):
             own = at(single[None])
@@ -180,7 +195,7 @@ class Field(Band):
         mixed = solved(solver, *at(pair))
         mix = ratio.Mix(pair[mixed.first], pair[mixed.second], mixed.weight, mixed.value)
         there = surfaces(self.at(jnp.stack([mix.first, mix.second]).T))
-        return mix, *map(_after, there, (gap, gain))
+        return mix, _after(there[0], gap), _after(there[1], gain)
 
     def _descend(self, value: Callable[[Array], Array], starts: Float[Array, "m 2 p"]) -> Float[Array, "2 p"]:
         """The best pair of points from pairs on, with small and with large steps."""
@@ -207,6 +222,7 @@ def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2
 
     Every part has the first two points, and every `PAIRS`-th of those that fill the domain.
     """
+
     def best(part: Int[Array, "k"]) -> Int[Array, "2"]:
         mix = ratio.exact(gaps[part], gains[part])
         return part[jnp.stack([mix.first, mix.second])]
@@ -217,12 +233,13 @@ def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2
     return jnp.concatenate([best(jnp.arange(len(gaps)))[None], alone, jax.vmap(best)(parts)])
 
 
-def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: Number) -> Field:
+def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: Any) -> Field:
     """What a belief knows on a domain, with the noise bound that is assumed at a point, δ, λ and the norm bound."""
     points = domain.spread(search.SPREAD)
     visited = getattr(state, "points", None)
     noise, rho = as_tree(noise), jax.vmap(noise)(points)
-    return Field(belief, state, points.T, rho, *numbers, None, domain, noise, visited, basis)
+    more: Any = {"domain": domain, "noise": noise, "visited": visited, "basis": basis}
+    return Field(belief, state, points.T, rho, *numbers, **more)
 
 
 def noise_function(rho: Any) -> Any:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxids.confidence import Action, Band
 
-__all__ = ["Bounded", "Known", "Knowledge", "bounded", "known"]
+__all__ = ["Bounded", "Knowledge", "Known", "bounded", "known"]
 
 register = partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=())
 

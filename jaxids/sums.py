@@ -1,4 +1,4 @@
-"""Totals over steps, of whatever arrays a hook gives: floats as compensated sums, whole numbers watched for overflow."""
+"""Totals over steps, of whatever arrays a hook gives: compensated floats, whole numbers watched for overflow."""
 
 from functools import reduce
 from typing import Any

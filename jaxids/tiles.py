@@ -21,7 +21,19 @@ from jaxids import agents, checks, compiler, draws, faults, lanes, policies, sum
 from jaxids.confidence import Action, Band
 from jaxids.problems import Changing, Instance, Problem
 
-__all__ = ["Hook", "Step", "Trials", "begun", "compiled", "hooked", "no_regret", "play", "stepped", "tile_width", "trial_keys"]
+__all__ = [
+    "Hook",
+    "Step",
+    "Trials",
+    "begun",
+    "compiled",
+    "hooked",
+    "no_regret",
+    "play",
+    "stepped",
+    "tile_width",
+    "trial_keys",
+]
 
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
@@ -92,6 +104,7 @@ def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Arr
 
 
 def begun(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Trials:
+    """Trials by their numbers, before the first step."""
     of_instance, of_noise, of_policy, of_contexts = trial_keys(key, trials)
     instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
     noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))

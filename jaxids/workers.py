@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import apart, faults, policies
-from jaxids.problems import Problem, check_draws
+from jaxids.problems import Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
@@ -62,7 +62,7 @@ def run(
     if not devices:
         raise ValueError("devices: got none; it takes a list of at least one")
     check_draws(problem)
-    problem = problem.sized(int(at[-1])) if hasattr(problem, "sized") else problem
+    problem = sized(problem, int(at[-1]))
     own = {"record": record, "total": total, **(series or {})}
     apart.check(problem, policy, {name: hook for name, hook in own.items() if hook is not None})
     platform = devices[0].platform

@@ -4,7 +4,6 @@ False alarms: mean regrets of two simulations, which draw different numbers, are
 places, with 1 % more for the grid: 4e-5.
 """
 
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -222,12 +221,21 @@ def test_series_and_totals_are_kept_and_a_full_history_goes_on():
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (policies.ids(lambda band, source: band.var / band.var.max(axis=0)), "gain: got .* beside other points and 1 al"),
-        (policies.ids(information.f, gap=lambda band: band.mean.max(axis=0) - band.mean), "gap: got .* beside other po"),
+        (
+            policies.ids(lambda band, source: band.var / band.var.max(axis=0)),
+            "gain: got .* beside other points and 1 al",
+        ),
+        (
+            policies.ids(information.f, gap=lambda band: band.mean.max(axis=0) - band.mean),
+            "gap: got .* beside other po",
+        ),
         (policies.ids(lambda band, source: band.var - 1), "gain: got .*, which gives -.*; it takes .* numbers ≥ 0"),
         (policies.phased_elimination(), "policy: got phased elimination on a box or ball; it takes finitely many"),
         (policies.Policy(policies.Optimistic(), delta=2.0), "delta: got 2"),
-        (policies.Policy(lambda band, source: policies.Choice(jnp.int32(0))), r"policy: got an action that is int32 .*; i"),
+        (
+            policies.Policy(lambda band, source: policies.Choice(jnp.int32(0))),
+            r"policy: got an action that is int32 .*; i",
+        ),
         ("UCB", "policy: got 'UCB'; it takes one of jaxids.policies"),
     ],
 )

@@ -156,5 +156,8 @@ def test_a_sum_of_floats_that_is_not_finite_is_refused():
 
 
 def test_a_score_that_is_not_one_for_every_action_is_refused():
-    with pytest.raises(ValueError, match=r"^score: got .*; it takes floats with an action on the first axis and trials \[256\] after it"):
+    with pytest.raises(
+        ValueError,
+        match=r"^score: got .*; it takes floats with an action on the first axis and trials \[256\] after it",
+    ):
         run(policies.Policy(lambda band, stream: policies.Choice(band.ucb, score=band.beta)))

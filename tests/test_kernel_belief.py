@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as theirs
 from tinygp import GaussianProcess
 
-from jaxids import beliefs, confidence, draws, kernels, policies, problems, simulate
+from jaxids import beliefs, draws, kernels, policies, problems, simulate
 from jaxids.beliefs import kernel as belief
 
 FALSE_ALARM = 1e-6

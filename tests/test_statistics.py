@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxids import beliefs, confidence, policies, problems, simulate
+from jaxids import policies, problems, simulate
 
 SIGMAS = 4.5
 

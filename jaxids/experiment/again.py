@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxids import draws, workers
+from jaxids import agents, draws, problems, workers
 from jaxids.experiment import build
 from jaxids.experiment.keys import Table
 from jaxids.experiment.problem_keys import CONTINUOUS
@@ -57,8 +57,8 @@ def watch(setting: Table, trial: int, steps: list[int]) -> Watched:
         means, band = (step.instance.mean, step.instance.rho), step.band
         return means, (band.mean, band.radius, band.gap), step.choice.gain, _played(step)
 
-    (values, rho), knowledge, gain, played = _recorded(setting, trial, at, known)
-    return Watched(build.points_of(setting["problem"]), values[0], rho[0], at, *knowledge, gain, *played)
+    (values, rho), (mean, radius, gap), gain, played = _recorded(setting, trial, at, known)
+    return Watched(build.points_of(setting["problem"]), values[0], rho[0], at, mean, radius, gap, gain, *played)
 
 
 def _played(step: Step) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ def _played(step: Step) -> tuple[Any, ...]:
 def _recorded(setting: Table, trial: int, at: np.ndarray, known: Hook) -> Any:
     """What a function of a step gives in one trial, for each of some steps."""
     problem, policy = build.problem_of(setting["problem"]), build.policy_of(setting)
-    problem = problem.sized(setting["steps"]) if hasattr(problem, "sized") else problem  # as it was in the run
+    problem = problems.sized(problem, setting["steps"])  # as it was in the run
     width = build.width_of(problem)
     index, lane = divmod(trial, width)
     key, trials = jax.random.key(setting["seed"]), (index + 1) * width
@@ -82,15 +82,14 @@ def _recorded(setting: Table, trial: int, at: np.ndarray, known: Hook) -> Any:
 
 def _on_domain(setting: Table, trial: int, at: np.ndarray) -> Watched:
     """What was known on a grid of a box or ball; what was played is shown at the nearest point of it."""
-    from jaxids import agents
-
     problem, policy = build.problem_of(setting["problem"]), build.policy_of(setting)
     keys = trial_keys(jax.random.key(setting["seed"]), jnp.array([trial], jnp.uint32))
     instance, words, points = problem.draw(keys[0][0]), draws.stream(keys[2][0]), _grid(setting["problem"])
 
     @jax.jit
     def known(agent: Any, step: Any) -> Any:
-        band = agents.band_of(problem.belief, policy, instance, agent).at(jnp.asarray(points.T))
+        band: Any = agents.band_of(problem.belief, policy, instance, agent)
+        band = band.at(jnp.asarray(points.T))
         surfaces = getattr(policy.rule, "surfaces", lambda band, _: (band.gap, None))
         gap, gain = surfaces(band, draws.Stream(words, step))
         return band.mean, band.radius, gap, gain

@@ -96,8 +96,8 @@ def _called(node: Any) -> Any:
         case ast.Name(id=name):
             return name
         case ast.Call(func=ast.Name(id=name)):
-            named = {keyword.arg: _called(keyword.value) for keyword in node.keywords}
-            if len(named) == len(node.keywords) and None not in named:
+            named = {str(keyword.arg): _called(keyword.value) for keyword in node.keywords if keyword.arg}
+            if len(named) == len(node.keywords):
                 return Call(name, list(map(_called, node.args)), named)
     raise ValueError("no call")
 

@@ -1,4 +1,4 @@
-"""Phased elimination on a G-optimal design (Lattimore and Szepesvári, Bandit Algorithms, chapter 22), with noise bounds.
+"""Phased elimination on a G-optimal design (Lattimore and Szepesvári, Bandit Algorithms, ch. 22), with noise bounds.
 
 In phase l = 1, 2, … every action that is left is known to within ε = 2⁻ˡ after
 

@@ -93,7 +93,8 @@ def check_choice(choice: Any, band: Band) -> Choice:
     if shape != wanted or not jnp.issubdtype(kind, number):
         raise ValueError(f"policy: got an action that is {kind} of shape {list(shape or ())}; it takes {takes}")
     if choice.score is not None and (
-        getattr(choice.score, "shape", (0,))[1:] != band.rho.shape[1:] or not jnp.issubdtype(choice.score.dtype, jnp.floating)
+        getattr(choice.score, "shape", (0,))[1:] != band.rho.shape[1:]
+        or not jnp.issubdtype(choice.score.dtype, jnp.floating)
     ):
         takes = f"floats with an action on the first axis and trials {list(band.rho.shape[1:])} after it"
         raise ValueError(f"score: got {checks.shown(choice.score)}; it takes {takes}")

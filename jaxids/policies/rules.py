@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws, information, ratio
+from jaxids import checks, draws, ratio
 from jaxids.confidence import Band, Solver
 from jaxids.policies.policy import Choice, checked
 from jaxids.programs import as_tree

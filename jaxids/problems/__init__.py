@@ -1,13 +1,13 @@
 """Problems: how an instance is drawn, its mean rewards and its noise."""
 
 from jaxids.problems import functions
-from jaxids.problems.examples import LowHigh, Probes, low_high, probes
 from jaxids.problems.contexts import Contextual, contextual
-from jaxids.problems.instance import Changing, Instance, Problem, check_draws
+from jaxids.problems.examples import LowHigh, Probes, low_high, probes
+from jaxids.problems.instance import Changing, Instance, Problem, check_draws, sized
 from jaxids.problems.landscape import Continuous, Landscape, continuous
-from jaxids.problems.vectors import Fixed, UnitBall, linear, unit_ball
 from jaxids.problems.noise import Noise, gaussian, rademacher, uniform
 from jaxids.problems.points import Functions, expansions, gp, norm, rkhs
+from jaxids.problems.vectors import Fixed, UnitBall, linear, unit_ball
 
 __all__ = [
     "Changing",
@@ -35,6 +35,7 @@ __all__ = [
     "probes",
     "rademacher",
     "rkhs",
+    "sized",
     "uniform",
     "unit_ball",
 ]

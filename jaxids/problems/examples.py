@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from jaxids import beliefs, checks
-from jaxids.types import Number
 from jaxids.problems.instance import Instance, Problem
 from jaxids.problems.vectors import Fixed
+from jaxids.types import Number
 
 register = jax.tree_util.register_dataclass
 

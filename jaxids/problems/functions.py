@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxids import checks
-from jaxids.problems.vectors import Fixed
-from jaxids.problems.noise import Noise, gaussian
 from jaxids.kernels import MOST, at_points
+from jaxids.problems.noise import Noise, gaussian
 from jaxids.problems.points import rkhs
+from jaxids.problems.vectors import Fixed
 
 ROUNDING = 100 * np.finfo(float).eps  # values that differ by less than this share of the largest are taken for equal
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]

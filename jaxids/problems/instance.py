@@ -17,7 +17,7 @@ from jaxids.confidence import Band
 from jaxids.problems.noise import Noise
 from jaxids.types import Number
 
-__all__ = ["Changing", "Instance", "Problem", "check_draws"]
+__all__ = ["Changing", "Instance", "Problem", "check_draws", "sized"]
 
 
 class Instance(NamedTuple):
@@ -87,6 +87,11 @@ class Changing(Protocol):
     def context(self, key: Key[Array, ""]) -> Instance:
         """The instance of one step of a trial, all of the same shape and one function of the features."""
         ...
+
+
+def sized(problem: Any, steps: int) -> Any:
+    """The problem with room for the observations of so many steps, where its belief has to know."""
+    return problem.sized(steps) if hasattr(problem, "sized") else problem
 
 
 def check_draws(problem: Problem) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, Key
 
-from jaxids import beliefs, checks, domains, fields, kernels, search
+from jaxids import beliefs, checks, domains, fields, search
 from jaxids.domains import Domain
 from jaxids.fields import Field
 from jaxids.problems.noise import Noise, check_noise, gaussian
@@ -23,7 +22,11 @@ Function = Callable[[Point], Float[Array, ""]]
 register = jax.tree_util.register_dataclass
 
 
-@partial(register, data_fields=("domain", "function", "rho", "kernel", "basis", "rho_bound", "top"), meta_fields=("capacity",))
+@partial(
+    register,
+    data_fields=("domain", "function", "rho", "kernel", "basis", "rho_bound", "top"),
+    meta_fields=("capacity",),
+)
 @dataclass(frozen=True)
 class Landscape:
     """One bandit on a box or ball; an action is a point [p]."""

@@ -17,10 +17,10 @@ from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
 from jaxids.kernels import noise_at, root_of_gram
-from jaxids.types import Number
 from jaxids.problems.instance import Instance
-from jaxids.problems.vectors import Fixed
 from jaxids.problems.noise import Noise, gaussian
+from jaxids.problems.vectors import Fixed
+from jaxids.types import Number
 
 Weights = Callable[[Key[Array, ""], Float[Array, "r K"]], Float[Array, "r"]]
 

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
-from jaxids.types import Number
 from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, check_noise, gaussian
+from jaxids.types import Number
 
 register = jax.tree_util.register_dataclass
 
