@@ -277,6 +277,7 @@ def fit(
     policy plays then, and `.at(points)` with points [p, n] what is known there: `.mean`, `.var`, `.radius`, `.gap`.
     """
     domains.check(domain)
+    domain = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), domain)
     points = checks.shape("points", points, ("n", domain.size.shape[0]))
     domain.check(points)
     rewards = checks.shape("rewards", rewards, (len(points),))

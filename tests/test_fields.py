@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused(call, said):
         ({"rewards": [np.inf]}, "rewards: got inf"),
         ({"rho": 0.0}, "rho: got 0; it takes a number > 0"),
         ({"rho": [0.1, 0.2]}, r"rho: got shape \[2\]"),
-        ({"rho": lambda x: x[0] - 0.5}, "rho: got -0.*; it takes numbers > 0"),
+        ({"rho": lambda x: x[0] - 0.6}, "rho: got -0.*; it takes numbers > 0"),
         ({"kernel": "x"}, "kernel: got 'x'"),
         ({"kernel": lambda x, y: x}, r"kernel: got one that returns shape \[2\]"),
         ({"kernel": lambda x: x}, "kernel: got .*, which fails: .*argument"),

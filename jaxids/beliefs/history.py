@@ -1,13 +1,14 @@
 """Kernel least squares on a continuous domain: a history of fixed capacity, usable inside jit and scan.
 
-The state keeps the observed points and the inverse L⁻¹ of the Cholesky factor of K_t + λΣ, grown by one row for every
+The state keeps the observed points, the Cholesky factor L of K_t + λΣ and its inverse, each grown by one row for every
 observation (rows of places not yet filled are those of the identity). With k_t(x) the kernel of x with the observed
 points (0 for places not filled), w(x) = L⁻¹k_t(x) and the innovations z = L⁻¹y,
 
     mean(x) = w(x) · z,      cov(x, y) = (k(x, y) − w(x) · w(y)) / λ.
 
 The new row of L for a point x is (w(x), s) with s² = k(x, x) + λρ² − |w(x)|², never below λρ², that of L⁻¹ is
-(−w(x)ᵀL⁻¹, 1)/s. It costs O(N²), as does a prediction, in products only. So that K_t + λΣ stays positive definite after
+(−w(x)ᵀL⁻¹, 1)/s. It costs O(N²), as does a prediction, in products only; both rows are refined once by what they are off,
+so that errors do not grow from row to row. So that K_t + λΣ stays positive definite after
 rounding, λρ² counts as at least N ε k(x, x), with ε that of the precision: in float32 with room for 100, ρ as at least
 0.0035 of the prior's deviation. A larger bound is still one. When the capacity is full, further observations are left
 out: the estimate and its confidence stay those of the first ones, valid but no sharper. `full` tells.
@@ -51,6 +52,7 @@ class State(NamedTuple):
     kernel: Any
     lam: Float[Array, ""]
     points: Float[Array, "N p"]
+    factor: Float[Array, "N N"]  # L
     inverse: Float[Array, "N N"]  # L⁻¹
     innovations: Float[Array, "N"]
     rho2: Float[Array, "N"]  # the bounds of the noise
@@ -67,6 +69,7 @@ def init(kernel: Any, dim: int, capacity: int, lam: Number = 1.0) -> State:
         kernels.check(kernel, dim),
         jnp.asarray(lam, dtype),
         jnp.zeros((capacity, dim), dtype),
+        jnp.eye(capacity, dtype=dtype),
         jnp.eye(capacity, dtype=dtype),
         jnp.zeros(capacity, dtype),
         jnp.zeros(capacity, dtype),
@@ -89,7 +92,9 @@ def look(state: State, point: Point) -> Seen:
     point = checks.floats("point", point, ("p",))
     if point.shape != state.points.shape[1:]:
         raise ValueError(f"point: got shape {list(point.shape)}; it takes {list(state.points.shape[1:])}")
-    return Seen(point, _whitened(state, point[:, None])[:, 0])
+    prior = _covariances(state, point[:, None])[:, 0]
+    whitened = state.inverse @ prior
+    return Seen(point, whitened + state.inverse @ (prior - state.factor @ whitened))
 
 
 def update(state: State, seen: Seen, reward: Float[Array, ""], rho2: Float[Array, ""]) -> State:
@@ -103,18 +108,29 @@ def update(state: State, seen: Seen, reward: Float[Array, ""], rho2: Float[Array
     left = jnp.maximum(prior - whitened @ whitened, 0)  # λσ_t(x)²
     rho2 = jnp.maximum(rho2, len(whitened) * jnp.finfo(prior.dtype).eps * prior / state.lam)
     scale = jnp.sqrt(left + state.lam * rho2)
-    row = (-whitened @ state.inverse).at[state.filled].set(1, mode="drop") / scale
+    factor = state.factor.at[state.filled].set(whitened.at[state.filled].set(scale, mode="drop"), mode="drop")
     after = State(
         state.kernel,
         state.lam,
         state.points.at[state.filled].set(point, mode="drop"),
-        state.inverse.at[state.filled].set(row, mode="drop"),
+        factor,
+        _inverted(state, factor, whitened, scale),
         state.innovations.at[state.filled].set((reward - whitened @ state.innovations) / scale, mode="drop"),
         state.rho2.at[state.filled].set(rho2, mode="drop"),
         state.filled + 1,
         state.log_det + jnp.log1p(left / (state.lam * rho2)),
     )
     return jax.tree.map(lambda old, new: jnp.where(full(state), old, new), state, after)
+
+
+def _inverted(
+    state: State, factor: Float[Array, "N N"], whitened: Float[Array, "N"], scale: Float[Array, ""]
+) -> Float[Array, "N N"]:
+    """The inverse with one row more, that of a factor."""
+    row = (-whitened @ state.inverse).at[state.filled].set(1, mode="drop") / scale
+    inverse = state.inverse.at[state.filled].set(row, mode="drop")
+    off = jnp.zeros_like(row).at[state.filled].set(1, mode="drop") - row @ factor
+    return inverse.at[state.filled].add(off @ inverse, mode="drop")
 
 
 def full(state: State) -> Bool[Array, ""]:
@@ -185,8 +201,13 @@ def log_det(state: State) -> Float[Array, ""]:
 
 def _whitened(state: State, points: Points) -> Float[Array, "N n"]:
     """w(x) = L⁻¹k_t(x) of points."""
+    return state.inverse @ _covariances(state, points)
+
+
+def _covariances(state: State, points: Points) -> Float[Array, "N n"]:
+    """k_t(x) of points."""
     seen = jnp.arange(state.points.shape[0]) < state.filled
-    return state.inverse @ jnp.where(seen[:, None], _cross(state, state.points.T, points), 0)
+    return jnp.where(seen[:, None], _cross(state, state.points.T, points), 0)
 
 
 def _cross(state: State, points: Points, others: Float[Array, "p m"]) -> Float[Array, "n m"]:
