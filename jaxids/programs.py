@@ -54,5 +54,5 @@ class _Program:
 
 def as_program(function: Callable[[Point], Any], dim: int) -> Partial:
     """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
-    closed = jax.make_jaxpr(function)(jnp.zeros(dim))
+    closed = jax.make_jaxpr(lambda x: function(x))(jnp.zeros(dim))  # a new one: JAX remembers what it traced
     return Partial(_Program(closed.jaxpr), closed.consts)
