@@ -19,9 +19,9 @@ from jaxids.types import Point
 __all__ = ["SPREAD", "descended", "least", "rates"]
 
 SPREAD = 1024  # quasi-random points
-STARTS = 16  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
-STEPS = 100
-REFINED = 8  # that go on in a second round, with steps a tenth as large
+STARTS = 8  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
+STEPS = 50
+REFINED = 4  # that go on in a second round, with steps a tenth as large
 SHORT = 1e-3  # step that tells where the domain ends
 RATE = 0.05  # of a large step, in sizes of the domain; steps fall to nothing
 
