@@ -8,8 +8,8 @@ points (0 for places not filled), w(x) = L⁻¹k_t(x) and the innovations z = L�
 
 The new row of L for a point x is (w(x), s) with s² = k(x, x) + λρ² − |w(x)|², never below λρ², that of L⁻¹ is
 (−w(x)ᵀL⁻¹, 1)/s. It costs O(N²), as does a prediction, in products only. Both rows are refined once by what they are
-off, so that errors do not grow from row to row. So that K_t + λΣ stays positive definite after rounding, λρ² counts as at
-least N ε k(x, x), with ε that of the precision: in float32 with room for 100, ρ as at least 0.0035 of the prior's
+off, so that errors do not grow from row to row. So that K_t + λΣ stays positive definite after rounding, λρ² counts as
+at least N ε k(x, x), with ε that of the precision: in float32 with room for 100, ρ as at least 0.0035 of the prior's
 deviation. A larger bound is still one. When the capacity is full, further observations are left out: the estimate and
 its confidence stay those of the first ones, valid but no sharper. `full` tells.
 
