@@ -27,6 +27,12 @@ class Structure:
         """What the function gives."""
         return self.function(*arguments)
 
+    def __getattr__(self, name: str) -> Any:
+        """What else it has, as the memory of a rule."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
     def __repr__(self) -> str:
         return repr(self.function)
 

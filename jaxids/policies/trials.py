@@ -21,12 +21,23 @@ class PerTrial:
 
     function: Any
 
-    def __call__(self, band: Band, *rest: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """What the function gives for every trial, trials on the last axis."""
-        if band.rho.ndim == 1:
-            return self.function(band, *rest)
-        leaves, tree = jax.tree.flatten((band, *rest))
-        return jax.vmap(lambda *one: self.function(*tree.unflatten(one)), [_axis(leaf) for leaf in leaves], -1)(*leaves)
+        return _lifted(self.function, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """The memory of a rule, lifted too."""
+        if name in ("init", "update"):
+            return partial(_lifted, getattr(self.function, name))
+        raise AttributeError(name)
+
+
+def _lifted(function: Any, *arguments: Any) -> Any:
+    """A function of a band and more, of every trial."""
+    if any(isinstance(each, Band) and each.rho.ndim == 1 for each in arguments):
+        return function(*arguments)
+    leaves, tree = jax.tree.flatten(arguments)
+    return jax.vmap(lambda *one: function(*tree.unflatten(one)), [_axis(leaf) for leaf in leaves], -1)(*leaves)
 
 
 def _axis(leaf: Any) -> int | None:
