@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "Result",
     "Results",

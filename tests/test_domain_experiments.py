@@ -12,7 +12,6 @@ from jaxids.experiment import again, build, read
 from jaxids.problems import functions
 
 ROOT = Path(__file__).parents[1]
-landed = pytest.mark.skipif(not hasattr(problems, "continuous"), reason="boxes and contexts are not there yet")
 BOX = "kind = 'box', low = [-1, 0], high = [1, 3], function = 'x1 + x2', rho = 0.5"
 BALL = "kind = 'ball', centre = [1, 2], function = 'ackley', rho = '0.1 + x1**2', kernel = 'rbf(0.3)'"
 SMALL = """
@@ -101,7 +100,6 @@ def test_the_shipped_ones_have_all_thirteen(name):
     assert len(experiment.cells) == 13
 
 
-@landed
 def test_problems_are_those_of_the_library(tmp_path, x64):
     box = build.problem_of(settings(tmp_path, BOX.replace("'x1 + x2'", "'branin'"))["problem"])
     point = jax.numpy.array([0.2, 0.6])
@@ -115,7 +113,6 @@ def test_problems_are_those_of_the_library(tmp_path, x64):
     assert jax.tree.all(jax.tree.map(np.array_equal, moving, expected))
 
 
-@landed
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
@@ -142,7 +139,6 @@ def finished(tmp_path_factory):
     return folder / "out"
 
 
-@landed
 def test_a_run_on_a_box_is_that_of_simulate(finished):
     curve = load(finished)["W-UCB"]
     setting = curve.setting
@@ -153,7 +149,6 @@ def test_a_run_on_a_box_is_that_of_simulate(finished):
     assert np.array_equal(curve.series["simple_regret"].final, result.series["simple_regret"].final)
 
 
-@landed
 @pytest.mark.parametrize("name", ["W-UCB", "IDS-UCB"])
 def test_what_is_watched_on_a_box_is_what_was_played(finished, name):
     """The choice is that of the surfaces shown, as near as the grid is to it."""
@@ -177,7 +172,6 @@ def test_what_is_watched_on_a_box_is_what_was_played(finished, name):
     assert re.search(rf'alt="small-{name}-along"', html)
 
 
-@landed
 def test_a_disc_is_watched_inside(tmp_path):
     setting = settings(tmp_path, BALL, "steps = 2") | {"policy": "IDS-F"}
     points = again.watch(setting, 0, [2]).points
@@ -185,7 +179,6 @@ def test_a_disc_is_watched_inside(tmp_path):
     assert len(points) > 1000
 
 
-@landed
 def test_contexts_run_from_a_file(tmp_path):
     text = "policies = ['UCB', 'IDS-TS']\ntrials = 6\nsteps = 7\nproblem = { dim = 2, actions = 4, contexts = true }"
     (tmp_path / "some.toml").write_text(text)

@@ -54,7 +54,9 @@ def test_a_rule_for_one_trial_is_lifted_with_its_memory():
         def update(self, memory, band, choice, reward):
             return (memory + 1) % band.mean.shape[0]
 
-    result = run(policies.Policy(policies.per_trial(Alternating())), record=lambda step: step.choice.action, at=range(1, 61))
+    result = run(
+        policies.Policy(policies.per_trial(Alternating())), record=lambda step: step.choice.action, at=range(1, 61)
+    )
     assert np.array_equal(result.recorded, np.broadcast_to(np.arange(60) % 6, (300, 60)))
 
 
