@@ -277,9 +277,7 @@ def test_another_generator_is_refused_before_any_work(tmp_path, capsys):
     jax.config.update("jax_default_prng_impl", "rbg")
     try:
         assert cli.main(["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]) == 2
-        assert str(jax.random.key_impl(build.key_of(5))) == str(
-            jax.random.key_impl(jax.random.key(5, impl="threefry2x32"))
-        )
+        assert "threefry" in str(jax.random.key_impl(build.key_of(5)))
     finally:
         jax.config.update("jax_default_prng_impl", "threefry2x32")
     said = "jaxids: JAX_DEFAULT_PRNG_IMPL: got 'rbg'; it takes 'threefry2x32', the default\n"

@@ -40,9 +40,7 @@ class Job:
 
 def run(experiments: Sequence[Experiment], out: Path) -> int:
     """Bring the store of every experiment up to date and return how many tiles that took."""
-    if (
-        jax.config.jax_default_prng_impl != build.GENERATOR
-    ):  # own code may draw by it, and its bits are not in the store
+    if jax.config.jax_default_prng_impl != build.GENERATOR:  # own code may draw by it
         got = jax.config.jax_default_prng_impl
         raise ValueError(f"JAX_DEFAULT_PRNG_IMPL: got {got!r}; it takes {build.GENERATOR!r}, the default")
     prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
