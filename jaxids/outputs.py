@@ -1,5 +1,6 @@
 """Files that people name for output: a regular file is replaced as a whole, into anything else the text is written."""
 
+import contextlib
 import io
 import os
 import sys
@@ -33,6 +34,12 @@ def write(name: str, text: str) -> None:
         from jaxids.experiment import store  # imports NumPy, which a slip on the command line should not wait for
 
         store.write(Path(os.path.realpath(path)), text.encode())
+
+
+def printed_beside(name: str | None) -> contextlib.AbstractContextManager[object]:
+    """While a text is to come on standard output, what is printed goes to standard error."""
+    alone = name is not None and (name == STDOUT or _is_stdout(Path(name)))
+    return contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext()
 
 
 def _is_special(path: Path) -> bool:

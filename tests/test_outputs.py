@@ -71,9 +71,8 @@ def test_dev_stdout_is_appended_to_where_standard_output_is(results, tmp_path):
 def test_what_is_open_already_is_appended_to(tmp_path):
     (tmp_path / "log").write_text("before\n")
     (tmp_path / "err").symlink_to("/dev/stderr")
-    code = (
-        f"from jaxids import outputs; [outputs.write(outputs.named(p), p) for p in ('/dev/stderr', '{tmp_path}/err')]"
-    )
+    paths = ["/dev/stderr", str(tmp_path / "err")]
+    code = f"from jaxids import outputs; [outputs.write(outputs.named(path), path) for path in {paths}]"
     command = f'cd {tmp_path} && {sys.executable} -c "{code}" 2>> {tmp_path / "log"}'
     assert subprocess.run(["bash", "-c", command], check=False).returncode == 0
     assert (tmp_path / "log").read_text() == f"before\n/dev/stderr{tmp_path}/err"
