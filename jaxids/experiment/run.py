@@ -40,8 +40,8 @@ class Job:
 
 def run(experiments: Sequence[Experiment], out: Path) -> int:
     """Bring the store of every experiment up to date and return how many tiles that took."""
-    if jax.config.jax_default_prng_impl != build.GENERATOR:  # own code may draw by it
-        got = jax.config.jax_default_prng_impl
+    got = jax.config.jax_default_prng_impl  # pyright: ignore
+    if got != build.GENERATOR:  # own code may draw by it
         raise ValueError(f"JAX_DEFAULT_PRNG_IMPL: got {got!r}; it takes {build.GENERATOR!r}, the default")
     prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
     everything, messages = [job for _, jobs in prepared for job in jobs], list[str]()
