@@ -158,8 +158,9 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
     from jaxids.bench import points, searches
     from jaxids.experiment import store
 
-    found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
-    found |= searches.run(arguments.repeats)
+    with outputs.printed_beside(arguments.json):
+        found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+        found |= searches.run(arguments.repeats)
     if arguments.json is not None:
         outputs.write(arguments.json, store.as_json(found).decode())
 

@@ -1,5 +1,6 @@
 """Files that people name for output: a regular file is replaced as a whole, into anything else the text is written."""
 
+import contextlib
 import io
 import os
 import sys
@@ -35,9 +36,26 @@ def write(name: str, text: str) -> None:
         store.write(Path(os.path.realpath(path)), text.encode())
 
 
+def printed_beside(name: str | None) -> contextlib.AbstractContextManager[object]:
+    """While a text is to come on standard output, what is printed goes to standard error."""
+    alone = name is not None and (name == STDOUT or _is_stdout(Path(name)))
+    return contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext()
+
+
 def _is_special(path: Path) -> bool:
     """A device, a pipe, or a way to a file that is open already, as /dev/stderr: it is written to, never replaced."""
-    return path.exists() and (not path.is_file() or path.parts[1:2] in (("dev",), ("proc",)))
+    return path.exists() and (not path.is_file() or _is_open(path))
+
+
+def _is_open(path: Path) -> bool:
+    """Whether a path leads through this process's table of open files, as /dev/stderr, /dev/fd/3 or /proc/self/fd/3."""
+    for _ in range(40):  # links, as Linux follows at most
+        if Path(os.path.realpath(path.parent)).parts[1:2] == ("proc",) or path.parent == Path("/dev/fd"):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
+    return False
 
 
 def _is_stdout(path: Path) -> bool:

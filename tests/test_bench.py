@@ -172,6 +172,22 @@ def test_bench_prints_a_row_for_every_policy_asked(capsys, tmp_path):
     assert float(rows["IDS-UCB"][5].rstrip("×")) == pytest.approx(factor, rel=0.01)
 
 
+def test_numbers_on_standard_output_come_alone(capsys):
+    assert cli.main([*TINY, "--policies", "UCB", "--skip-baselines", "--json", "-"]) == 0
+    said = capsys.readouterr()
+    assert [row["policy"] for row in json.loads(said.out)["rows"]] == ["UCB"]
+    assert list(parse(said.err)[2]) == ["UCB"]
+
+
+def test_numbers_of_kernels_on_standard_output_come_alone(capsys, monkeypatch):
+    monkeypatch.setattr(points, "run", lambda **_: print("points") or {"a": 1.0})
+    monkeypatch.setattr(searches, "run", lambda _: print("searches") or {"b": 2.0})
+    assert cli.main(["bench", "--kernel", "--json", "-"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"a": 1.0, "b": 2.0}
+    assert said.err == "points\nsearches\n"
+
+
 def test_bench_without_baselines_leaves_their_columns_empty(capsys):
     assert cli.main([*TINY, "--policies", "W-UCB", "--skip-baselines"]) == 0
     _, _, rows = parse(capsys.readouterr().out)

@@ -139,3 +139,9 @@ def test_values_no_function_of_the_kernel_has_are_of_no_norm():
 def test_problems_too_large_or_none_are_refused(make, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         make()
+
+
+def test_a_function_too_small_for_its_variance_is_named(x64):
+    for size in (1e-200, 1e-300):
+        with pytest.raises(ValueError, match=r"^function: got .*; it takes .*not too small$"):
+            functions.on_grid(lambda x, size=size: size * x[0], kernels.rbf(0.3), 0.5, dim=1, per_side=5)

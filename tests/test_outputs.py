@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -65,6 +66,26 @@ def test_dev_stdout_is_appended_to_where_standard_output_is(results, tmp_path):
     command = f"{sys.executable} -m jaxids export {folder} --csv /dev/stdout >> {tmp_path / 'log'}"
     assert subprocess.run(["bash", "-c", command], check=False).returncode == 0
     assert (tmp_path / "log").read_text() == "before\n" + expected
+
+
+def test_what_is_open_already_is_appended_to(tmp_path):
+    (tmp_path / "log").write_text("before\n")
+    (tmp_path / "err").symlink_to("/dev/stderr")
+    paths = ["/dev/stderr", str(tmp_path / "err")]
+    code = f"from jaxids import outputs; [outputs.write(outputs.named(path), path) for path in {paths}]"
+    command = f'cd {tmp_path} && {sys.executable} -c "{code}" 2>> {tmp_path / "log"}'
+    assert subprocess.run(["bash", "-c", command], check=False).returncode == 0
+    assert (tmp_path / "log").read_text() == f"before\n/dev/stderr{tmp_path}/err"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no such folder")
+def test_a_regular_file_below_dev_is_replaced(results):
+    folder, expected = results
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        for _ in range(2):
+            assert cli.main(["export", str(folder), "--csv", f"{place}/x.csv"]) == 0
+        with open(f"{place}/x.csv") as file:
+            assert file.read() == expected
 
 
 def test_a_file_called_dash_can_be_named(tmp_path, monkeypatch):

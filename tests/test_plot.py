@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from scipy.optimize import minimize
 
 from jaxids import cli, load, policies
+from jaxids.experiment.again import Watched
 from jaxids.moments import Series
-from jaxids.plot import figures, instances, styles
+from jaxids.plot import along, figures, instances, styles
 from jaxids.plot.labels import apart
 
 PLACES = st.lists(st.floats(0, 1), min_size=1, max_size=14)
@@ -195,3 +197,22 @@ def test_the_same_results_give_the_same_bytes(tmp_path, rng):
     for path in first:
         path.unlink()
     assert {path: path.read_bytes() for path in figures.draw(load(tmp_path))} == first
+
+
+def test_long_texts_are_cut():
+    """30 000 characters took a minute to draw."""
+    long = "word " * 6000
+    made = panel(curve("UCB" + long, [3.0, 4.0]), curve("TS", [4.0, 5.0]), title=long)
+    pair = instances.Pair(*made.curves, np.array([0.1, 0.2]))
+    points = np.linspace(0, 1, 5)[:, None]
+    known = np.ones((1, 5))
+    seen = Watched(
+        points, known[0], known[0], np.array([1]), known, known, known, None, np.array([2]), None, None, None
+    )
+    drawn = [figures.together([made]), instances.compare([pair]), along.figure(seen, f"{long}\n{long}")]
+    for figure in drawn:
+        texts = [text.get_text() for text in figure.findobj(Text)]
+        assert any("…" in text for text in texts)
+        assert all(len(text) < 700 for text in texts)
+    assert drawn[0].get_size_inches()[0] < 25
+    assert drawn[-1].get_suptitle().replace("\n", " ").endswith("Dots: what is played. Dotted: the function")

@@ -3,13 +3,17 @@
 False alarms: every statistical assertion has a fixed seed and would fail a correct library with probability < 1e-5.
 """
 
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
-from jaxids import draws, problems
+from jaxids import draws, policies, problems, simulate
 
 ACTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -0.3]])
 THETA = np.array([0.5, 0.8])
@@ -115,6 +119,13 @@ def test_probes_are_scaled_basis_vectors_and_never_optimal(fresh):
     assert np.all(more.mean[:, count:].max(axis=1) <= 0.4001 * one.mean.max(axis=1))
 
 
+def test_noisy_probes_raise_the_bound_for_all():
+    base = problems.linear(ACTIONS, THETA, RHO)
+    for rho, bound in ((0.01, 0.7), (2.0, 2.0)):
+        instance = problems.probes(base, rho=rho).draw(jax.random.key(0))
+        assert instance.rho_bound == np.asarray(bound, instance.rho.dtype)
+
+
 def test_probes_are_not_optimal_where_every_mean_is_negative():
     base = problems.linear(np.abs(ACTIONS) + 0.1, [-0.6, -0.8], RHO)
     instance = problems.probes(base).draw(jax.random.key(0))
@@ -170,6 +181,7 @@ def test_noise_is_independent_over_trials_and_steps(kind):
 
 NAN, INF = np.nan, np.inf
 BASE = problems.linear(ACTIONS, THETA, RHO)
+RUN = {"key": jax.random.key(0), "trials": 2, "steps": 3}
 WORDS = ["much", None]
 WRONG = [  # the argument, where it goes, and what it must not be
     ("actions", lambda bad: problems.linear(bad, THETA, RHO), [[1.0, 2.0], [ACTIONS], [[]], [[INF, 1]], [[1, 2], [3]]]),
@@ -180,7 +192,9 @@ WRONG = [  # the argument, where it goes, and what it must not be
     ("rho", lambda bad: problems.probes(BASE, rho=bad), [0, -1, NAN, INF, [0.1, 0.2]]),
     ("rho_bound", lambda bad: problems.linear(ACTIONS, THETA, RHO, rho_bound=bad), [0.69, 0, -1, NAN, INF, [1, 2]]),
     ("noise", lambda bad: problems.unit_ball(noise=bad), [int, lambda: 1.0, lambda s: None, lambda s: s.words]),
-    ("problem", problems.check_draws, [3]),
+    ("problem", problems.check_draws, [3, problems.Fixed]),
+    ("problem", lambda bad: simulate(bad, policies.PAPER["UCB"], **RUN), [3, problems.Fixed, problems.UnitBall]),
+    ("base", problems.low_high, [problems.Fixed]),
     ("num_actions", lambda bad: problems.unit_ball(bad), [0, -1, 2.0, True, NAN]),
     ("dim", lambda bad: problems.unit_ball(5, bad), [0, -1, 2.0, True, NAN]),
     ("low", lambda bad: problems.low_high(BASE, low=bad), [0, -1, 1.1, NAN, [0.1, 0.2]]),
@@ -200,3 +214,42 @@ def wrong():
 def test_a_wrong_argument_is_named(name, call, bad):
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         call(bad)
+
+
+@pytest.mark.parametrize("part", ["features", "mean", "rho", "rho_bound"])
+def test_a_part_of_an_instance_that_is_no_array_is_named(part):
+    """Lists are trees to JAX, and texts are nothing to it."""
+    for value, named in ((getattr(BASE.instance, part).tolist(), part), ("much", f"{part}|problem")):
+        if isinstance(value, float):
+            continue
+        with pytest.raises(ValueError, match=rf"^({named}): got .*; it takes "):
+            problems.check_draws(problems.Fixed(BASE.instance._replace(**{part: value})))
+    with pytest.raises(ValueError, match=r"^mean: got a list; it takes an array"):
+        simulate(problems.Fixed(BASE.instance._replace(mean=[0.1, 0.2, 0.3])), policies.PAPER["UCB"], **RUN)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("bound",), meta_fields=("noise", "belief"))
+@dataclass(frozen=True)
+class Bounded:
+    """An own problem that checks nothing itself."""
+
+    bound: float
+    noise: Any = BASE.noise
+    belief: Any = BASE.belief
+
+    def draw(self, key):
+        return BASE.instance._replace(rho_bound=jnp.asarray(self.bound, jnp.result_type(float)))
+
+    def check(self):
+        pass
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, 0.69, NAN, INF])
+def test_a_bound_that_covers_no_noise_is_refused(bound):
+    with pytest.raises(ValueError, match=r"^problem: an instance has .*noise bounds.*, in trial 0; it takes "):
+        simulate(Bounded(bound), policies.PAPER["UCB"], **RUN)
+
+
+def test_a_bound_that_covers_all_noise_does():
+    for bound in (0.7, 2.0):
+        assert np.all(np.isfinite(simulate(Bounded(bound), policies.PAPER["UCB"], **RUN).mean))

@@ -1,11 +1,13 @@
 """Experiment files: what they unfold into, and that every slip is one line that names file, key and what would do."""
 
+import os
 import re
 import time
 from pathlib import Path
 
 import pytest
 
+from jaxids import cli
 from jaxids.experiment import claims, problem_keys, read, schema
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.load import RECORD
@@ -148,6 +150,10 @@ def test_every_experiment_of_the_project_reads():
         ),
         ('policies = ["UCB"]\ncompare = [["UCB"]]', "compare: got .* a list of pairs"),
         ('policies = ["UCB"]\ncompare = [["UCB", "W-TS"]]', "compare: no curve is called 'W-TS'"),
+        (
+            'policies = ["UCB"]\nwatch = {curves = ["UBC"], steps = [1]}',
+            r"watch\.curves: no curve is called 'UBC'; nearest: UCB",
+        ),
         ("policies = [", "Invalid"),
         ("policies = ['UCB']\nproblem.kind = 'linear'\nproblem.dim = 3", r"problem\.dim: unknown key"),
         ("policies = ['UCB']\ndelta = 0.1", r"delta: unknown key; nearest: estimator\.delta"),
@@ -189,6 +195,39 @@ def test_a_slip_names_the_file_the_key_and_what_would_do(tmp_path, text, said):
 def test_a_slip_in_a_change_is_named(tmp_path, changes, said):
     with pytest.raises(ValueError, match=said):
         unfolded(tmp_path, GRID, changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('compare = [["nope", "TS"]]', "compare: no curve is called 'nope'"),
+        ('watch = {curves = ["UBC"], steps = [1]}', r"watch\.curves: no curve is called 'UBC'; nearest: UCB"),
+        (
+            '[[claims]]\nsays = "x"\ntest = "less"\ncurves = ["TTS", "UCB"]',
+            r"claims\.curves: no curve is called 'TTS'; nearest: TS",
+        ),
+    ],
+)
+@pytest.mark.parametrize("changes", [{}, {"trials": 3}, {"policies": ["UCB"]}])
+def test_a_label_that_no_curve_has_is_refused_whatever_is_changed(tmp_path, text, said, changes):
+    with pytest.raises(ValueError, match=rf"^{tmp_path}/some\.toml: {said}"):
+        unfolded(tmp_path, f'policies = ["UCB", "TS"]\n{text}', changes)
+
+
+def test_a_change_may_take_away_a_curve_that_a_claim_is_on(tmp_path):
+    text = 'policies = ["UCB", "TS"]\ncompare = [["UCB", "TS"]]'
+    for changes in ({"policies": ["UCB"]}, {"policies": ["W-TS"]}):
+        assert [cell.label for cell in unfolded(tmp_path, text, changes).cells] == changes["policies"]
+
+
+@pytest.mark.parametrize("kind", ["pipe in a folder", "pipe", "device"])
+def test_only_regular_files_are_read(tmp_path, kind, capsys):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(pipe := tmp_path / "folder" / "a.toml")
+    asked = {"pipe in a folder": pipe.parent, "pipe": pipe, "device": Path("/dev/zero")}[kind]
+    named = asked if kind == "device" else pipe
+    assert cli.main(["run", str(asked), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"jaxids: {named}: not a regular file; it takes a text file in TOML\n"
 
 
 def test_many_cells_are_read_in_time_linear_in_their_number(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 import sys
@@ -11,7 +12,7 @@ import pytest
 from curves import STEPS, stored
 
 from jaxids import cli, load
-from jaxids.experiment import curves
+from jaxids.experiment import curves, sound, store
 
 
 @pytest.fixture
@@ -63,6 +64,45 @@ def test_names_and_labels_are_in_the_results(folder):
     assert "made-delta=0.1/UCB" in results
     assert results["made-delta=0.1/UCB"] in results
     assert all(name not in results for name in ("UBC", "made/UCB", 3))
+
+
+def test_messages_about_long_names_are_short(folder):
+    results, name = load(folder), "x" * 10**6
+    for call in (lambda: results[name], lambda: results.select(**{name: 1}), lambda: load(name), lambda: load("a\0b")):
+        with pytest.raises((KeyError, ValueError)) as caught:
+            call()
+        assert len(str(caught.value)) < 600
+    with pytest.raises(ValueError, match=r"^policy: got 'xxx.*; it takes one of") as caught:
+        results.select(policy=name)
+    assert len(str(caught.value)) < 600
+
+
+def test_arrays_name_no_curve(folder):
+    results = load(folder)
+    assert np.ones(3) not in results
+    with pytest.raises(KeyError, match="no such curve"):
+        results[np.ones(3)]
+    for value in (np.ones(3), {}, [[np.ones(2)]], np.array("UCB")):
+        with pytest.raises(ValueError, match=r"^policy: got .*; it takes one of \['UCB', 'W-TS'\]"):
+            results.select(policy=value)
+    with pytest.raises(ValueError, match=r"^delta: got .*; it takes one of"):
+        results.select(delta=np.ones(3))
+    assert len(results.select(delta=np.float64(0.1))) == 2
+
+
+def test_only_tiles_that_are_there_are_looked_for(tmp_path, monkeypatch):
+    """Of 10⁹ trials nearly all may be missing."""
+    asked, tile = [], sound.tile
+    monkeypatch.setattr(sound, "tile", lambda path, index, *more: asked.append(index) or tile(path, index, *more))
+    stored(tmp_path, [("UCB", {}, {}, np.ones(600)), ("TS", {}, {}, np.ones(600))], missing={("UCB", 1)})
+    record = tmp_path / "made" / "experiment.json"
+    store.seal(record, store.as_json(json.loads(record.read_text()) | {"trials": 10**9}))
+    for stranger in ("1.npz", "00000 (copy).npz", "x.npz"):
+        (next((tmp_path / "made" / "tiles").glob("UCB-*")) / stranger).touch()
+    results = load(tmp_path)
+    assert asked == [0, 2, 0, 1, 2]
+    assert np.array_equal(results["UCB"].trials, [*range(256), *range(512, 768)])
+    assert results["UCB"].asked == 10**9
 
 
 def test_what_was_stopped_gives_what_is_there(tmp_path, rng):

@@ -253,3 +253,33 @@ def test_output_nobody_takes_ends_without_a_traceback(finished, to):
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=variables, check=False)
     assert "Traceback" not in ended.stderr
     assert ended.stderr.count("\n") <= 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("jax_threefry_partitionable", False), ("jax_random_seed_offset", 7)])
+def test_settings_of_the_generator_name_the_cell(tmp_path, name, value):
+    """They change the bits of a run; the defaults are not written down, so that stores of before stay as they are."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    experiment = read.read(tmp_path / "small.toml")
+    before = run.jobs_of(experiment, tmp_path)
+    default = getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        after = run.jobs_of(experiment, tmp_path)
+    finally:
+        jax.config.update(name, default)
+    assert not {job.folder for job in before} & {job.folder for job in after}
+    assert all(job.setting[name] == value for job in after)
+    assert not any(name in job.setting for job in before)
+
+
+def test_another_generator_is_refused_before_any_work(tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(SMALL)
+    jax.config.update("jax_default_prng_impl", "rbg")
+    try:
+        assert cli.main(["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]) == 2
+        assert "threefry" in str(jax.random.key_impl(build.key_of(5)))
+    finally:
+        jax.config.update("jax_default_prng_impl", "threefry2x32")
+    said = "jaxids: JAX_DEFAULT_PRNG_IMPL: got 'rbg'; it takes 'threefry2x32', the default\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "out").exists()

@@ -97,6 +97,12 @@ TILES = {
     "another width": SOUND | {"regret": REGRET[:, :1]},
     "other steps": SOUND | {"steps": STEPS[:-1]},
     "steps of one number": SOUND | {"steps": np.array(3)},
+    "steps moved down": SOUND | {"steps": STEPS - 1},
+    "steps moved up": SOUND | {"steps": STEPS.astype(np.int64) + 2**40},
+    "steps between": SOUND | {"steps": STEPS + 0.5},
+    "steps of floats": SOUND | {"steps": STEPS.astype(float)},
+    "steps below one": SOUND | {"steps": np.append(np.array([0]), STEPS[1:])},
+    "unsigned steps out of order": SOUND | {"steps": np.append(STEPS[-2::-1], STEPS[-1]).astype(np.uint32)},
     "steps out of order": SOUND | {"steps": STEPS[::-1]},
     "text": SOUND | {"regret": REGRET.astype(str)},
     "complex": SOUND | {"regret": REGRET + 1j},
@@ -116,7 +122,7 @@ def test_a_ratio_may_be_infinite(folder):
 def test_pulls_are_of_the_width_of_the_cell(tmp_path):
     store.write_tile(tmp_path / "UCB-0", 0, {"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)})
     with pytest.raises(store.DamagedError, match="its pulls are not of this cell"):
-        sound.tile(tmp_path / "UCB-0", 0, {"record": [], "pulls": True, "width": 2})
+        sound.tile(tmp_path / "UCB-0", 0, {"record": [], "pulls": True, "width": 2, "steps": 1000})
 
 
 @pytest.mark.parametrize("case", TILES)

@@ -44,12 +44,13 @@ class Setup:
 def run(setup: Setup, json_file: str | None = None) -> list[Row]:
     """Measure, print the table a row at a time, and write it as JSON where asked."""
     about, rows = machine(), []
-    print(headline(setup, about))
-    print(line(COLUMNS), flush=True)
-    for name in setup.policies:
-        rows.append(measure(name, setup))
-        progress("")
-        print(line(cells(rows[-1])), flush=True)
+    with outputs.printed_beside(json_file):
+        print(headline(setup, about))
+        print(line(COLUMNS), flush=True)
+        for name in setup.policies:
+            rows.append(measure(name, setup))
+            progress("")
+            print(line(cells(rows[-1])), flush=True)
     if json_file:
         content = {"setup": dataclasses.asdict(setup), "machine": about, "rows": [dataclasses.asdict(r) for r in rows]}
         outputs.write(json_file, json.dumps(content, indent=2) + "\n")

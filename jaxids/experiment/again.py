@@ -25,7 +25,7 @@ PER_SIDE = {1: 200, 2: 40}  # points of a grid on a domain, by its dimensions
 def instances(setting: Table, trials: np.ndarray) -> Instance:
     """The instances that trials of a setting met, trials on the first axis."""
     problem = build.problem_of(setting["problem"])
-    of_instance, *_ = trial_keys(jax.random.key(setting["seed"]), jnp.asarray(trials, jnp.uint32))
+    of_instance, *_ = trial_keys(build.key_of(setting["seed"]), jnp.asarray(trials, jnp.uint32))
     return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
 
 
@@ -75,7 +75,7 @@ def _recorded(setting: Table, trial: int, at: np.ndarray, known: Hook) -> Any:
     problem = problems.sized(problem, setting["steps"])  # as it was in the run
     width = build.width_of(problem)
     index, lane = divmod(trial, width)
-    key, trials = jax.random.key(setting["seed"]), (index + 1) * width
+    key, trials = build.key_of(setting["seed"]), (index + 1) * width
     (tile,) = workers.run(problem, policy, key=key, trials=trials, at=at, record=known, indices=[index])
     return jax.tree.map(lambda leaf: leaf[..., lane], tile.recorded)
 
@@ -83,7 +83,7 @@ def _recorded(setting: Table, trial: int, at: np.ndarray, known: Hook) -> Any:
 def _on_domain(setting: Table, trial: int, at: np.ndarray) -> Watched:
     """What was known on a grid of a box or ball; what was played is shown at the nearest point of it."""
     problem, policy = build.problem_of(setting["problem"]), build.policy_of(setting)
-    keys = trial_keys(jax.random.key(setting["seed"]), jnp.array([trial], jnp.uint32))
+    keys = trial_keys(build.key_of(setting["seed"]), jnp.array([trial], jnp.uint32))
     instance, words, points = problem.draw(keys[0][0]), draws.stream(keys[2][0]), _grid(setting["problem"])
 
     @jax.jit

@@ -18,8 +18,9 @@ from jaxids.experiment.problem_keys import MOST_POINTS
 from jaxids.problems import Fixed, Instance, Noise, Problem, functions
 from jaxids.tiles import tile_width
 
-__all__ = ["corners_of", "domain_of", "points_of", "policy_of", "problem_of", "width_of"]
+__all__ = ["GENERATOR", "corners_of", "domain_of", "key_of", "points_of", "policy_of", "problem_of", "width_of"]
 
+GENERATOR = "threefry2x32"
 KEPT = 8  # problems: one of 4096 points takes 64 MB
 ABOUT = 100  # points on a grid whose side is not given
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
@@ -38,7 +39,7 @@ def _built(text: str, precision: str) -> Problem:
     table = json.loads(text)
     problem: Any = KINDS[table["kind"]](table, NOISE[table["noise"]])
     if table.get("instance", "fresh") != "fresh":
-        problem = Fixed(_drawn(problem, jax.random.key(table["instance"])), problem.noise, problem.belief)
+        problem = Fixed(_drawn(problem, key_of(table["instance"])), problem.noise, problem.belief)
     if "sigma" in table:
         problem = _twice(problem, table["rho"], table["sigma"])
     if "probes" in table:
@@ -161,6 +162,11 @@ def _called(**keys: str) -> Iterator[None]:
 def _drawn(problem: Problem, key: jax.Array) -> Instance:
     """An instance, drawn by one compiled function for all seeds and noise ranges."""
     return problem.draw(key)
+
+
+def key_of(seed: int) -> jax.Array:
+    """The key of a seed, whatever generator is JAX's default."""
+    return jax.random.key(seed, impl=GENERATOR)
 
 
 def policy_of(setting: Table) -> policies.Policy:

@@ -1,13 +1,13 @@
 """A claim of an experiment file: a sentence about its curves, and the test that decides whether a run bears it out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.problem_keys import CONTINUOUS
 
-__all__ = ["CLAIM", "TESTS", "check_curves", "checked", "comparable", "watchable"]
+__all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
 
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
 CLAIM = {
@@ -27,13 +27,18 @@ def checked(claim: Mapping[str, Any]) -> Table:
     return table
 
 
-def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
-    """Claims and comparisons speak of curves that there are, and of what these record; or a ValueError."""
+def check_labels(table: Table, labels: Collection[str]) -> None:
+    """Claims, comparisons and what is watched speak of curves with these labels; or a ValueError."""
     used = [("claims.curves", claim["curves"]) for claim in table["claims"]]
     used += [("watch.curves", table["watch"]["curves"])] if table["watch"] else []
-    for key, labels in [*used, *(("compare", pair) for pair in table["compare"])]:
-        if unknown := [label for label in labels if label not in settings]:
-            raise ValueError(f"{key}: no curve is called {unknown[0]!r}; {keys.nearest(unknown[0], list(settings))}")
+    for key, named in [*used, *(("compare", pair) for pair in table["compare"])]:
+        if unknown := [label for label in named if label not in labels]:
+            raise ValueError(f"{key}: no curve is called {unknown[0]!r}; {keys.nearest(unknown[0], list(labels))}")
+
+
+def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
+    """Claims and comparisons speak of curves that there are, and of what these record; or a ValueError."""
+    check_labels(table, settings)
     for claim in table["claims"]:
         for label in claim["curves"] if claim["test"] == "never noisier" else ():
             if not (settings[label]["pulls"] and "sigma" in settings[label]["problem"]):

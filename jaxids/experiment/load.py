@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
 from jaxids.names import THIRTEEN
-from jaxids.words import shown
+from jaxids.words import in_short, shown
 
 __all__ = ["load"]
 
@@ -29,9 +30,12 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
     if not isinstance(folder, str | os.PathLike):
         raise ValueError(f"folder: got {shown(folder)}; it takes the path of one that `jaxids run` wrote to")
     folder, panels = Path(folder), []
-    found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
+    try:
+        found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
+    except (OSError, ValueError):  # a name that no folder can have, or one that is not to be read
+        found = []
     if not found:
-        raise ValueError(f"{folder}: no results here; it takes a folder that `jaxids run` wrote to")
+        raise ValueError(f"{in_short(str(folder))}: no results here; it takes a folder that `jaxids run` wrote to")
     for path in found:
         try:
             panels += _panels(path)
@@ -67,7 +71,7 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
     setting, asked, path = cell["setting"], panel.table["trials"], panel.folder / cell["folder"]
     width, digest, steps, indices = setting["width"], hashlib.sha256(), None, list[int]()
     kept = {name: _Kept() for name in ("regret", *setting["record"])}
-    for index in range(-(-asked // width)):
+    for index in _tiles(path, -(-asked // width)):
         if (tile := sound.tile(path, index, setting, steps)) is None:
             continue
         steps, count = tile["steps"], min(width, asked - index * width)
@@ -91,6 +95,12 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         digest=digest.hexdigest(),
         read=partial(_read, path, indices, len(trials)),
     )
+
+
+def _tiles(path: Path, count: int) -> list[int]:
+    """The tiles there are among the first so many: of those asked for, nearly all may be missing."""
+    names = [int(file.stem) for file in path.glob("*.npz") if re.fullmatch(r"[0-9]{5,10}", file.stem)]
+    return sorted(i for i in set(names) if i < count)
 
 
 class _Kept:

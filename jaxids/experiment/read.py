@@ -43,15 +43,21 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
             raise ValueError(
                 "the name serves for a folder of results; it takes a letter, then letters, digits or .+=-_"
             )
+        if path.exists() and not path.is_file():  # a pipe may never begin, a device never end
+            raise ValueError("not a regular file; it takes a text file in TOML")
         source = path.read_text(encoding="utf-8")
         given = _parsed(source)
         table = _checked(given)
+        labels = _labels(table) if changes else {}
         for name, value in (changes or {}).items():
             _change(given, name, value)
             table = _checked(given)
         cells = list(unfold.cells(table))
-        if not changes:  # a change may take curves away; claims on them are then not decided
-            claims.check_curves(table, {cell.label: cell.setting for cell in cells})
+        settings = {cell.label: cell.setting for cell in cells}
+        if not changes:
+            claims.check_curves(table, settings)
+        elif labels:  # a change may take curves away; claims on them are then not decided
+            claims.check_labels(table, labels | settings)
         return Experiment(path, source, dict(changes or {}), table, cells)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file in UTF-8") from None
@@ -59,6 +65,14 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
         raise ValueError(f"{path}: lists or tables within each other, too many to read") from None
     except ValueError as error:
         raise ValueError(f"{path}: {in_short(str(error), LONGEST)}") from None
+
+
+def _labels(table: Table) -> Table:
+    """The curves of a file as it is, by label; none if only a change makes it one that unfolds."""
+    try:
+        return {cell.label: cell.setting for cell in unfold.cells(table)}
+    except ValueError:
+        return {}
 
 
 def _parsed(source: str) -> Table:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table, in_words, nearest
 from jaxids.moments import Series
-from jaxids.words import shown
+from jaxids.words import in_short, shown
 
 __all__ = ["Results"]
 
@@ -41,27 +41,32 @@ class Results:
 
     def __contains__(self, name: object) -> bool:
         """Whether a curve has this label or full name, or is this curve."""
-        return any(name is curve or name in (curve.name, curve.label) for curve in self.curves)
+        named = isinstance(name, str)
+        return any(name is curve or (named and name in (curve.name, curve.label)) for curve in self.curves)
 
     def __getitem__(self, name: str) -> Curve:
         """The curve of a label, as 'IDS-UCB', or of a full name, as 'fig1b/IDS-UCB'."""
+        if not isinstance(name, str):
+            raise KeyError(f"{shown(name)}: no such curve; it takes a label or a full name")
         found = [curve for curve in self.curves if name in (curve.name, curve.label)]
         if len(found) == 1:
             return found[0]
+        said = in_short(name)
         if found:
-            raise KeyError(f"{name}: {len(found)} curves have this label: {', '.join(c.name for c in found)}")
+            raise KeyError(f"{said}: {len(found)} curves have this label: {', '.join(c.name for c in found)}")
         known = dict.fromkeys(name for curve in self.curves for name in (curve.label, curve.name))
-        raise KeyError(f"{name}: no such curve; {nearest(name, list(known))}")
+        raise KeyError(f"{said}: no such curve; {nearest(said, list(known))}")
 
     def select(self, **wanted: Any) -> "Results":
         """The curves with these values of `experiment`, `label`, `policy`, or of a key that a grid sweeps over."""
         known = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
         for key in wanted:
             if key not in known:
-                raise ValueError(f"{key}: got {wanted[key]!r}; {nearest(key, list(known))}")
+                said = in_short(key)
+                raise ValueError(f"{said}: got {shown(wanted[key])}; {nearest(said, list(known))}")
         for key, value in wanted.items():
             there = dict.fromkeys(facts[key] for facts in map(_facts, self.curves) if key in facts)
-            if _alike(value) not in map(_alike, there):
+            if isinstance(value, np.ndarray) or _alike(value) not in map(_alike, there):
                 raise ValueError(f"{key}: got {shown(value)}; it takes one of {shown(list(there))}")
         wanted = {key: _alike(value) for key, value in wanted.items()}
         chosen = [

@@ -40,6 +40,9 @@ class Job:
 
 def run(experiments: Sequence[Experiment], out: Path) -> int:
     """Bring the store of every experiment up to date and return how many tiles that took."""
+    got = jax.config.jax_default_prng_impl  # pyright: ignore
+    if got != build.GENERATOR:  # own code may draw by it
+        raise ValueError(f"JAX_DEFAULT_PRNG_IMPL: got {got!r}; it takes {build.GENERATOR!r}, the default")
     prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
     everything, messages = [job for _, jobs in prepared for job in jobs], list[str]()
     if (out / RECORD).exists():
@@ -90,7 +93,13 @@ def _full(setting: Table, width: int) -> Table:
     """The setting with what a tile's bits depend on besides."""
     versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
     versions |= {"precision": jnp.result_type(float).name, "width": width}
-    return setting | versions | policy_names.source(setting["policy"])
+    return setting | versions | _generator() | policy_names.source(setting["policy"])
+
+
+def _generator() -> Table:
+    """Settings of JAX's generator that are not the default: they change what is drawn."""
+    settings = {"jax_threefry_partitionable": True, "jax_random_seed_offset": 0}
+    return {name: now for name, default in settings.items() if (now := getattr(jax.config, name)) != default}
 
 
 def _steps(setting: Table) -> np.ndarray:
@@ -137,7 +146,7 @@ def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
 
 def _run_job(job: Job, count: int, progress: Progress) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
-    key, at = jax.random.key(job.setting["seed"]), _steps(job.setting)
+    key, at = build.key_of(job.setting["seed"]), _steps(job.setting)
     total = series.pulls if job.setting["pulls"] else None
     kept = {name: series.NAMED[name] for name in job.setting["record"]}
     problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory

@@ -87,17 +87,19 @@ def tile(folder: Path, index: int, setting: Table, steps: np.ndarray | None = No
     at, steps = arrays["steps"], arrays["steps"] if steps is None else steps
     for name in sorted(asked, key=lambda name: name != "steps"):
         others = name == "steps" and not np.array_equal(at, steps)
-        if others or not _fits(name, arrays[name], at, setting["width"]):
+        if others or not _fits(name, arrays[name], at, setting):
             raise store.damaged(store.tile_path(folder, index), f"its {name} are not of this cell")
     return arrays
 
 
-def _fits(name: str, array: np.ndarray, at: np.ndarray, width: int) -> bool:
-    """Whether an array is what its name says: steps that increase, or numbers for every trial."""
+def _fits(name: str, array: np.ndarray, at: np.ndarray, setting: Table) -> bool:
+    """Whether an array is what its name says: steps that increase up to the last, or numbers for every trial."""
+    width = setting["width"]
     if not array.size or array.dtype.kind not in "iuf":
         return False
     if name == "steps":
-        return array.ndim == 1 and not np.any(np.diff(array) <= 0)
+        increasing = array.ndim == 1 and array.dtype.kind in "iu" and bool(np.all(array[1:] > array[:-1]))
+        return increasing and array[0] >= 1 and array[-1] == setting["steps"]
     if name == "pulls":
         return array.ndim == 2 and array.shape[1] == width
     sound = np.isfinite(array) if name == "regret" else ~np.isnan(array)  # a ratio may be infinite

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from jaxids.experiment.again import Watched
 from jaxids.plot.figures import DPI
+from jaxids.plot.labels import short
 from jaxids.plot.styles import BLACK, BLUE, ORANGE, PURPLE, RC, VERMILION
 
 __all__ = ["figure"]
@@ -48,8 +49,9 @@ def figure(seen: Watched, title: str) -> Figure:
             axes[0, i].set_title(f"step {seen.steps[i]}")
             axes[-1, i].set_xlabel("x" if flat else "x1")
         dotted = ". Dotted: the function" + (", and Ψ of the mix" if seen.ratio is not None else "")
-        title += ". Dots: what is played" + (dotted if flat else "")
-        title = "\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, int(size[0] * 15)))
+        parts = [short(part) for part in title.splitlines() or [""]]
+        parts[-1] += ". Dots: what is played" + (dotted if flat else "")
+        title = "\n".join(line for part in parts for line in textwrap.wrap(part, int(size[0] * 15)))
         drawn.suptitle(title, size=8.5, x=0.01, ha="left", parse_math=False)
     return drawn
 

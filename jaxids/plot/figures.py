@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from jaxids.experiment import store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.results import Results
-from jaxids.plot.labels import label_ends
+from jaxids.plot.labels import label_ends, short
 from jaxids.plot.styles import RC, SOLID, styles_of
 from jaxids.words import shown
 
@@ -60,7 +60,7 @@ def together(panels: Sequence[Panel], scale: str = "linear", series: str = "regr
     """Panels in one picture, two in a row."""
     panels = [panel.of(series) for panel in panels]
     columns, rows = min(2, len(panels)), -(-len(panels) // 2)
-    longest = max(len(curve.label) for panel in panels for curve in panel.curves)
+    longest = max(len(short(curve.label)) for panel in panels for curve in panel.curves)
     left, right, bottom, top = MARGINS
     right = max(right, 0.4 + 0.075 * longest)  # inches
     titles = [_title(panel, left + SIZE[0] + right) for panel in panels]
@@ -79,7 +79,7 @@ def together(panels: Sequence[Panel], scale: str = "linear", series: str = "regr
 
 def _title(panel: Panel, inches: float) -> str:
     """What a panel is, and below it the point of its grid, in lines that fit."""
-    lines = [line for text in (panel.title, panel.numbers) for line in textwrap.wrap(text, int(inches * 13))]
+    lines = [line for text in (panel.title, panel.numbers) for line in textwrap.wrap(short(text), int(inches * 13))]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from jaxids.experiment.curves import Curve, paired
 from jaxids.plot.figures import DPI
+from jaxids.plot.labels import short
 from jaxids.plot.styles import BLACK, RC, look
 
 __all__ = ["Pair", "compare"]
@@ -45,9 +46,9 @@ def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.n
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
         _few_ticks(axis)
-    axes.set_xlabel(f"regret of {other.label} on an instance", parse_math=False)
-    axes.set_ylabel(f"regret of {one.label} on the same", parse_math=False)
-    wins = f"{one.label} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
+    axes.set_xlabel(f"regret of {short(other.label)} on an instance", parse_math=False)
+    axes.set_ylabel(f"regret of {short(one.label)} on the same", parse_math=False)
+    wins = f"{short(one.label)} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
     medians = f"median {np.median(mine):.1f} against {np.median(theirs):.1f}"
     means = f"mean {mine.mean():.1f} against {theirs.mean():.1f}"
     axes.set_title(f"{wins}\n{medians}, {means}", loc="left", parse_math=False)
@@ -71,6 +72,6 @@ def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.nda
     axes.set_yscale("log")
     _few_ticks(axes.yaxis)
     axes.set_xlabel("ρ(x*), the noise of the best action")
-    axes.set_ylabel(f"regret of {one.label} over {other.label}", parse_math=False)
-    axes.set_title(f"below 1, {one.label} has less regret", loc="left", parse_math=False)
+    axes.set_ylabel(f"regret of {short(one.label)} over {short(other.label)}", parse_math=False)
+    axes.set_title(f"below 1, {short(one.label)} has less regret", loc="left", parse_math=False)
     axes.legend(loc="upper left", frameon=True, fontsize=7)

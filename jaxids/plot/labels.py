@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_rgb
 
-__all__ = ["COLUMN", "LINE", "apart", "label_ends"]
+__all__ = ["COLUMN", "LINE", "LONGEST", "apart", "label_ends", "short"]
 
+LONGEST = 200  # characters of a text in a figure: drawing takes a second for some thousands
 LINE = 1.25  # height of a line of text, in font sizes
 COLUMN = 0.06  # where labels begin, in widths of the axes beyond their right side
+
+
+def short(text: str) -> str:
+    """A text without what is too much of it."""
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def apart(places: np.ndarray, least: float, low: float, high: float) -> np.ndarray:
@@ -43,7 +49,7 @@ def label_ends(axes: Any, ends: Sequence[float], texts: Sequence[str], colors: S
         leader = {"color": color, "lw": 0.6, "clip_on": False, "transform": axes.transAxes}
         axes.plot([1, 1 + 0.6 * COLUMN, 1 + 0.85 * COLUMN], [end, place, place], **leader)
         letters = {"color": _darker(color), "size": size, "va": "center", "parse_math": False}
-        axes.text(1 + COLUMN, place, text, transform=axes.transAxes, **letters)
+        axes.text(1 + COLUMN, place, short(text), transform=axes.transAxes, **letters)
 
 
 def _darker(color: str) -> tuple[float, ...]:

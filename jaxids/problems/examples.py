@@ -77,7 +77,8 @@ class Probes:
         basis = jnp.diag(size).astype(one.features.dtype)
         rho = jnp.concatenate([one.rho, jnp.full(len(theta), self.rho, one.rho.dtype)])
         mean = jnp.concatenate([one.mean, theta @ basis])
-        return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, one.rho_bound)
+        bound = jnp.maximum(one.rho_bound, rho[-1])
+        return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, bound)
 
     def check(self) -> None:
         """A positive noise bound and a scale that keeps the probes from being optimal."""

@@ -94,6 +94,8 @@ def on_grid(
         mean, deviation = values.mean(), values.std()
     if not np.isfinite(deviation):
         raise ValueError(f"function: got {values.max():g} and {values.min():g}; it takes {takes}, not too large")
+    if deviation < np.sqrt(np.finfo(float).tiny):  # its square, the variance, is none
+        raise ValueError(f"function: got {values.max():g} and {values.min():g}; it takes {takes}, not too small")
     values = (values - mean) / deviation
     return rkhs(points, values, rho, kernel, rho_bound=rho_bound, noise=noise)
 

@@ -19,6 +19,8 @@ from jaxids.types import Number
 
 __all__ = ["Changing", "Instance", "Problem", "check_draws", "sized"]
 
+ROUNDING = 1e-6  # share by which a drawn noise bound may be above the largest there is
+
 
 class Instance(NamedTuple):
     """One bandit: what the belief sees of its actions, their means, noise bounds, and one bound for all."""
@@ -53,12 +55,20 @@ class Instance(NamedTuple):
         return lanes.pick(losses, action)
 
     def sound(self) -> Bool[Array, "..."]:
-        """Whether means and noise bounds are finite, and the bounds above 0."""
-        return lanes.all_finite(self.mean) & lanes.all_finite(jnp.where(self.rho > 0, self.rho, jnp.nan))
+        """Whether means and noise bounds are finite, the bounds above 0, and none above the one for all."""
+        fits = (self.rho > 0) & (self.rho <= self.rho_bound * (1 + ROUNDING)) & jnp.isfinite(self.rho_bound)
+        return lanes.all_finite(self.mean) & lanes.all_finite(jnp.where(fits, self.rho, jnp.nan))
+
+
+class _OfInstances(type(Protocol)):
+    """A class has the methods of what is made of it, and is not one."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return not isinstance(instance, type) and super().__instancecheck__(instance)
 
 
 @runtime_checkable
-class Problem(Protocol):
+class Problem(Protocol, metaclass=_OfInstances):
     """What the simulator asks of a problem."""
 
     @property
@@ -100,11 +110,15 @@ def check_draws(problem: Problem) -> None:
         raise ValueError(
             f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
         )
-    drawn = jax.eval_shape(problem.draw, jax.random.key(0))
+    with checks.naming("problem", problem, "one whose draw takes a key and gives a jaxids.problems.Instance of arrays"):
+        drawn = jax.eval_shape(problem.draw, jax.random.key(0))
     if hasattr(drawn, "function"):  # a box or ball, looked at when it was made
         return
     if not isinstance(drawn, Instance):
         raise ValueError(f"problem: it draws {type(drawn).__name__}; it takes one that draws jaxids.problems.Instance")
+    for name, part in drawn._asdict().items():
+        if not hasattr(part, "shape"):
+            raise ValueError(f"{name}: got a {type(part).__name__}; it takes an array of floats")
     count = drawn.features.shape[-1:]
     expected = {"mean": count, "rho": count, "rho_bound": ()}
     if len(drawn.features.shape) != 2 or 0 in drawn.features.shape:
