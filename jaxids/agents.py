@@ -21,7 +21,7 @@ class Agent(NamedTuple):
 
 def start(belief: Any, policy: policies.Policy, instance: Any) -> Agent:
     """Before the first step."""
-    fresh = Agent(instance.prior(belief, policy.lam), policy.noise.init(instance.rho_bound), ())
+    fresh = Agent(instance.prior(belief, policy.lam), policy.noise.init(instance), ())
     if not hasattr(policy.rule, "init"):
         return fresh
     return fresh._replace(memory=policy.rule.init(band_of(belief, policy, instance, fresh)))
@@ -30,8 +30,8 @@ def start(belief: Any, policy: policies.Policy, instance: Any) -> Agent:
 def band_of(belief: Any, policy: policies.Policy, instance: Any, agent: Agent) -> Band:
     """What the policy knows of an instance."""
 
-    def bounds(rho: Array) -> Array:
-        return policy.noise.bounds(agent.noise, rho, instance.rho_bound)
+    def bounds(features: Any, rho: Array) -> Array:
+        return policy.noise.bounds(agent.noise, features, rho, instance.rho_bound)
 
     return instance.band(belief, agent.belief, bounds, policy.delta, policy.lam, policy.norm_bound)
 

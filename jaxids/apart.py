@@ -29,7 +29,7 @@ TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
 TAKES = {
     "trials": "one that keeps trials apart: reduce with axis=0 only, or write it for one trial, policies.per_trial(…)",
-    "points": "one whose value at an action does not depend on the band's others: the best of the set is band.most",
+    "points": "one whose value at an action does not depend on the band's others: the best are band.top and band.leader",
 }
 _passed: set[Any] = set()
 
@@ -120,7 +120,7 @@ def _evaluated(
             found["solver"] = mix.weight, mix.value
     if "policy" in parts:
         choice = agents.choose(policy, _remembering(policy, glimpse.agent, band), band, source)
-        found["policy"] = choice.action, choice.score
+        found["policy"] = choice.action  # may turn at a tie, which takes two equal actions
     return found | _hooked(policy, own, glimpse, band, source)
 
 
@@ -135,7 +135,9 @@ def _hooked(
     if not own:
         return {}
     agent = _remembering(policy, glimpse.agent, band)
-    shapes = jax.eval_shape(lambda: agents.choose(policy, agent, band, source))
+    shapes = jax.eval_shape(
+        lambda: agents.choose(policy, agent, replace(band), source)
+    )  # which keeps nothing in the band
     choice = jax.tree.map(partial(_any_numbers, source, band.rho.shape[0]), shapes)
     reward = draws.uniform(draws.child(source, 3), 1)[0]
     seen = tiles.Step(choice, reward, reward, glimpse.instance, agent, band, lambda: band)

@@ -27,12 +27,14 @@ __all__ = ["Field", "fit", "kernel_on", "noise_function", "of"]
 
 JOINT = 256  # points at which a draw of the prior is joint
 PAIRS = 8  # that a search for two actions starts from, besides the best
+ROUNDING = 1e-5  # of the largest gap or gain
 INSIDE = 1e-5  # how far outside an action may lie by rounding, in sizes of the domain
 
 
 class Target(NamedTuple):
     """A point that is asked about at many others: what the belief sees of it, and its variance, computed once."""
 
+    point: Point
     seen: Any
     var: Float[Array, ""]
 
@@ -70,10 +72,6 @@ class Field(Band):
         object.__setattr__(there, "found", self.found)
         return there
 
-    def scaled(self, scale: Number | None) -> "Field":
-        """The field with β_t times a number."""
-        return self if scale is None else replace(self, scale=scale)
-
     @cached_property
     def candidates(self) -> Float[Array, "n p"]:
         """Points that fill the domain evenly, and those observed, where some kernels have their peaks."""
@@ -85,9 +83,17 @@ class Field(Band):
     def _kept(self, name: str, find: Callable[[], Any], *asked: Any) -> Any:
         """What belongs to the whole set, found when it is first asked for with these arguments."""
         key = name, *(part if isinstance(part, int | float) else id(part) for part in asked)
-        if key not in self.found:
-            self.found[key] = find(), asked  # kept alive, so that no other object gets its id
-        return self.found[key][0]
+        if key in self.found:
+            return self.found[key][0]
+        result = find()
+        if checks.concrete(result) or not checks.concrete(self.state):  # what a passing trace computed goes with it
+            self.found[key] = result, asked  # kept alive, so that no other object gets its id
+        return result
+
+    @cached_property
+    def beta(self) -> Float[Array, ""]:
+        """β_t."""
+        return self._kept("beta", lambda: Band.beta.func(self))
 
     def most(self, surface: Callable[[Band], Array]) -> Most:
         """The point at which a quantity, a function of a band, is largest, and its values at the candidates."""
@@ -135,19 +141,19 @@ class Field(Band):
 
     def _looked(self, point: Point) -> Target:
         seen = self.belief.look(self.state, point)
-        return Target(seen, self.belief.var_of(self.state, seen))
+        return Target(point, seen, self.belief.var_of(self.state, seen))
 
-    def mean_of(self, action: Point) -> Float[Array, ""]:
+    def mean_of(self, action: Point | Target) -> Float[Array, ""]:
         """The estimate at one point."""
-        return self.belief.mean(self.state, action[:, None])[0]
+        return self.belief.mean(self.state, _point(action)[:, None])[0]
 
-    def rho_of(self, action: Point) -> Float[Array, ""]:
+    def rho_of(self, action: Point | Target) -> Float[Array, ""]:
         """The noise bound at one point."""
-        return self.noise(action)
+        return self.noise(_point(action))
 
-    def gap_of(self, action: Point) -> Float[Array, ""]:
+    def gap_of(self, action: Point | Target) -> Float[Array, ""]:
         """Δ_t⁺ at one point."""
-        return self.at(action[:, None]).gap[0]
+        return self.at(_point(action)[:, None]).gap[0]
 
     def sample(self, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "n"]:
         """The values of one posterior draw."""
@@ -195,7 +201,7 @@ class Field(Band):
         mixed = solved(solver, *at(pair))
         mix = ratio.Mix(pair[mixed.first], pair[mixed.second], mixed.weight, mixed.value)
         there = surfaces(self.at(jnp.stack([mix.first, mix.second]).T))
-        return mix, _after(there[0], gap), _after(there[1], gain)
+        return mix, _rounded(_after(there[0], gap)), _rounded(_after(there[1], gain))
 
     def _descend(self, value: Callable[[Array], Array], starts: Float[Array, "m 2 p"]) -> Float[Array, "2 p"]:
         """The best pair of points from pairs on, with small and with large steps."""
@@ -206,6 +212,16 @@ class Field(Band):
     def expected(self, values: Float[Array, "n"], mix: ratio.Mix) -> Float[Array, ""]:
         """The mean under a mix of a quantity as `least_ratio` gives it, that of the mix's two points first."""
         return ratio.blend(mix.weight, values[0], values[1])
+
+
+def _point(action: Point | Target) -> Point:
+    return action.point if isinstance(action, Target) else action
+
+
+def _rounded(values: Float[Array, "n"]) -> Float[Array, "n"]:
+    """Without what rounding took below 0."""
+    small = jnp.abs(values) < ROUNDING * jnp.max(jnp.abs(values))
+    return jnp.where((values < 0) & small, 0, values)
 
 
 def _parts(source: draws.Stream) -> tuple[Any, ...]:

@@ -23,12 +23,14 @@ register = partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields
 class Knowledge(Protocol):
     """What is known of the noise, as a pytree."""
 
-    def init(self, rho_bound: Float[Array, "..."]) -> Any:
+    def init(self, instance: Any) -> Any:
         """The state before any reward; () if there is none."""
         ...
 
-    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
-        """The bounds assumed of some actions, given what they are and one bound for all."""
+    def bounds(
+        self, state: Any, features: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]
+    ) -> Float[Array, "K ..."]:
+        """The bounds assumed of some actions, by their features (of one point, on a box), their ρ, and R."""
         ...
 
     def update(self, state: Any, band: Band, action: Action, reward: Float[Array, "..."]) -> Any:
@@ -41,11 +43,13 @@ class Knowledge(Protocol):
 class Known:
     """Each action's own bound, as in the paper's W- and IDS policies."""
 
-    def init(self, rho_bound: Float[Array, "..."]) -> Any:
+    def init(self, instance: Any) -> Any:
         """Nothing is kept."""
         return ()
 
-    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
+    def bounds(
+        self, state: Any, features: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]
+    ) -> Float[Array, "K ..."]:
         """Those that there are."""
         return rho
 
@@ -59,9 +63,11 @@ class Known:
 class Bounded(Known):
     """One bound R for all actions, as in the paper's UCB and TS: every observation weighs as much."""
 
-    def bounds(self, state: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]) -> Float[Array, "K ..."]:
+    def bounds(
+        self, state: Any, features: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]
+    ) -> Float[Array, "K ..."]:
         """R, whatever the action."""
-        return jnp.broadcast_to(rho_bound, rho.shape)
+        return jnp.broadcast_to(rho_bound, jnp.shape(rho))
 
 
 known, bounded = Known(), Bounded()

@@ -58,7 +58,7 @@ SERIES: dict[str, str] = {
     "simple_regret": "regret of the action of the highest estimate after the step",
     "ratio": "Ψ of what was played: of its mix, or of the one action with I^F",
     "gain": "the gain expected of what was played, by the policy's own information function, or by I^F",
-    "beta": "β_t, the scale of the confidence band",
+    "beta": "β_t, the scale of the confidence band, before a rule scales it",
     "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
 }
 

@@ -1,12 +1,14 @@
 """Functions as arguments of compiled ones: what they are made of are leaves, what they do is structure."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.tree_util import Partial
 from jaxtyping import Array
@@ -46,7 +48,7 @@ class _Program:
     """What a function of a point computes: equal to another that computes the same, whatever object it is."""
 
     def __init__(self, jaxpr: Any) -> None:
-        self.jaxpr, self.text = jaxpr, str(jaxpr)
+        self.jaxpr, self.text = jaxpr, f"{jaxpr} {list(_inner(jaxpr))}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Program) and self.text == other.text
@@ -56,6 +58,17 @@ class _Program:
 
     def __call__(self, consts: list[Array], x: Point) -> Any:
         return jaxpr_as_fun(ClosedJaxpr(self.jaxpr, consts))(x)[0]
+
+
+def _inner(jaxpr: Any) -> Iterator[str]:
+    """Digests of the arrays inside a program, which its text leaves out."""
+    for equation in jaxpr.eqns:
+        for value in (*equation.params.values(), *equation.invars):
+            if hasattr(value, "jaxpr"):
+                yield from (hashlib.sha256(np.asarray(const).tobytes()).hexdigest() for const in value.consts)
+                yield from _inner(value.jaxpr)
+            elif np.ndim(getattr(value, "val", 0)):
+                yield hashlib.sha256(np.asarray(value.val).tobytes()).hexdigest()
 
 
 def as_program(function: Callable[[Point], Any], dim: int) -> Partial:

@@ -33,7 +33,7 @@ def least(
 ) -> tuple[Point, Scalar]:
     """The least value found, from the best of some points on, at which it is known."""
     best = lax.top_k(-known, STARTS)[1]
-    starts = jnp.concatenate([points[best], points[:STARTS]])
+    starts = jnp.concatenate([points[best], points[: SPREAD : SPREAD // STARTS]])
     return descended(value, domain.project, domain.size, starts, jnp.repeat(rates(domain), STARTS))
 
 

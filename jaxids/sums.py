@@ -7,17 +7,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from jaxids import lanes
+from jaxids.lanes import Sum, add, sum_from
 
 __all__ = ["overflows", "plus", "start", "values"]
 
 WHOLE = tuple(map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")))
 
 
-def start(zeros: Array) -> Array | lanes.Sum:
+def start(zeros: Array) -> Array | Sum:
     """Where a total begins: floats as a compensated sum, truth values and whole numbers as 32 bits or more."""
     if jnp.issubdtype(zeros.dtype, jnp.floating):
-        return lanes.sum_from(zeros.astype(jnp.promote_types(zeros.dtype, jnp.float32)))
+        return sum_from(zeros.astype(jnp.promote_types(zeros.dtype, jnp.float32)))
     if zeros.dtype not in WHOLE:
         raise ValueError(f"total: got {zeros.dtype}; it takes truth values, whole numbers that fit int32, or floats")
     return zeros.astype(jnp.promote_types(zeros.dtype, jnp.int32))
@@ -27,14 +27,14 @@ def plus(totals: Any, added: Any) -> Any:
     """Totals with one step more; before the first step, what that step adds."""
     if totals is None:
         return added
-    return jax.tree.map(lambda t, a: lanes.add(t, a) if _is_sum(t) else t + a, totals, added, is_leaf=_is_sum)
+    return jax.tree.map(lambda t, a: add(t, a) if _is_sum(t) else t + a, totals, added, is_leaf=_is_sum)
 
 
-def overflows(totals: Any, added: Any) -> Bool[Array, "..."]:
-    """In which lanes a total of whole numbers wraps around."""
+def overflows(totals: Any, added: Any, lanes: int) -> Bool[Array, "..."]:
+    """In which lanes, on so many trailing axes, a total of whole numbers wraps around."""
     pairs = zip(*(jax.tree.leaves(tree, is_leaf=_is_sum) for tree in (totals, added)), strict=False)
     wraps = [(t + a < t) != (a < 0) for t, a in pairs if not _is_sum(t)]
-    return reduce(jnp.logical_or, (jnp.any(w, axis=tuple(range(w.ndim - 1))) for w in wraps), jnp.asarray(False))
+    return reduce(jnp.logical_or, (jnp.any(w, axis=tuple(range(w.ndim - lanes))) for w in wraps), jnp.asarray(False))
 
 
 def values(totals: Any) -> Any:
@@ -43,4 +43,4 @@ def values(totals: Any) -> Any:
 
 
 def _is_sum(value: Any) -> bool:
-    return isinstance(value, lanes.Sum)
+    return isinstance(value, Sum)

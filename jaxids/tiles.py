@@ -152,7 +152,7 @@ def _step(
     agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
     series = {name: hooked(name, hook, seen) for name, hook in hooks.series}
     kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
-    totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added)
+    totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added, carry.fault.kind.ndim)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None
     fault = faults.after(carry.fault, step, seen.band, seen.choice, seen.reward, overflow, sound)
     return _Carry(agent, regret, fault, series, kept, totals)

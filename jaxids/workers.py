@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import apart, faults, policies
-from jaxids.problems import Problem, check_draws, sized
+from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
@@ -37,7 +37,9 @@ def cores() -> int:
 
 
 def _default_precision(leaf: Any) -> Array:
-    """A number of any kind as the same kind of array, so that none of them compiles anew."""
+    """A number of any kind as the same kind of array, so that none of them compiles anew; other arrays as they are."""
+    if isinstance(leaf, jax.Array | np.ndarray) and not jnp.issubdtype(leaf.dtype, jnp.floating):
+        return jnp.asarray(leaf)
     return jnp.asarray(leaf, jnp.result_type(float))
 
 
@@ -62,6 +64,8 @@ def run(
     if not devices:
         raise ValueError("devices: got none; it takes a list of at least one")
     check_draws(problem)
+    if isinstance(problem, Changing) and getattr(policy.rule, "remembers_actions", False):
+        raise ValueError(f"policy: got {policy.rule!r} on actions that change; it takes a rule that remembers none")
     problem = sized(problem, int(at[-1]))
     own = {"record": record, "total": total, **(series or {})}
     apart.check(problem, policy, {name: hook for name, hook in own.items() if hook is not None})

@@ -105,10 +105,10 @@ def test_searches_are_timed(capsys, monkeypatch):
     monkeypatch.setattr(searches, "OBSERVATIONS", (3,))
     monkeypatch.setattr(searches, "SEARCHES", ("W-UCB",))
     found = searches.run(repeats=1)
-    assert list(found) == ["search UCB 3"]
+    assert list(found) == ["search W-UCB 3"]
     assert (
         capsys.readouterr().out
-        == f"UCB on a square with 3 observations: {found['search UCB 3']:.1f} ms for one action\n"
+        == f"W-UCB on a square with 3 observations: {found['search W-UCB 3']:.1f} ms for one action\n"
     )
 
 

@@ -91,7 +91,7 @@ def test_gains_are_those_of_the_belief_on_points(rng):
     seen = jnp.asarray(played), jnp.asarray(rewards, jnp.float32), finite.rho[played] ** 2
     prior = beliefs.kernel.init(finite.features, 1.0)
     state = jax.lax.scan(lambda s, one: (beliefs.kernel.update(s, *one), None), prior, seen)[0]
-    band = finite.band(beliefs.kernel, state, lambda rho: rho, 0.01, 1.0, 1.0)
+    band = finite.band(beliefs.kernel, state, lambda features, rho: rho, 0.01, 1.0, 1.0)
     field = fields.fit(BOX, points[played], rewards, rho, KERNEL)
     there, source = field.at(jnp.asarray(points.T, jnp.float32)), draws.Stream(jnp.zeros(2, jnp.uint32), jnp.uint32(0))
     assert np.allclose(information.f(there, source), information.f(band, source), rtol=2e-3, atol=1e-4)

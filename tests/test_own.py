@@ -198,7 +198,7 @@ def test_contexts_change_and_regret_is_against_the_best_of_each_step():
     mean, rho, action, regret = run(policies.PAPER["IDS-UCB"], CONTEXTS, record=seen, at=range(1, 61)).recorded
     lost = mean.max(axis=-1) - np.take_along_axis(mean, action[..., None], -1)[..., 0]
     assert np.allclose(regret, np.cumsum(lost, axis=1), atol=1e-4)
-    assert len(np.unique(mean)) == mean.size  # 300 × 60 × 6 fresh actions
+    assert len(np.unique(mean)) > 0.99 * mean.size  # 300 × 60 × 6 fresh actions, in single precision
     assert rho.min() > 0.1
     assert rho.max() < 1
     assert np.ptp(rho) > 0.8
@@ -233,10 +233,10 @@ class Residuals:
 
     prior: float
 
-    def init(self, rho_bound):
-        return jnp.ones_like(rho_bound), self.prior**2 * jnp.ones_like(rho_bound)
+    def init(self, instance):
+        return jnp.ones_like(instance.rho_bound), self.prior**2 * jnp.ones_like(instance.rho_bound)
 
-    def bounds(self, state, rho, rho_bound):
+    def bounds(self, state, features, rho, rho_bound):
         return jnp.broadcast_to(jnp.sqrt(state[1] / state[0]), rho.shape)
 
     def update(self, state, band, action, reward):
@@ -260,7 +260,9 @@ def test_the_gradient_of_a_radius_is_finite_where_there_is_no_variance():
     def widest(features):
         instance = zero._replace(features=features)
         belief = FIXED.belief
-        return jnp.sum(instance.band(belief, instance.prior(belief, 1.0), lambda rho: rho, 0.1, 1.0, 1.0).radius)
+        return jnp.sum(
+            instance.band(belief, instance.prior(belief, 1.0), lambda features, rho: rho, 0.1, 1.0, 1.0).radius
+        )
 
     slope = jax.grad(widest)(zero.features)
     assert np.all(np.isfinite(slope))

@@ -117,7 +117,7 @@ def test_a_browser_shows_images_and_tables(paper, tmp_path, width):
 
 def always_noisier(band, source):
     """UCB that takes the noisier copy of the action it would take: the paper's UCB-σ, word for word."""
-    chosen = policies.optimistic(band, source).action
+    chosen = policies.Optimistic()(band, source).action
     half = band.rho.shape[0] // 2
     return Choice(chosen % half + half)
 
@@ -129,7 +129,7 @@ def test_the_noisier_copy_alone_is_ucb_that_always_takes_it(sigma):
     both = build.problem_of(cells[f"IDS-UCB, σ = {sigma:g}"]["problem"])
     assert isinstance(both, problems.LowHigh)
     size = {"key": jax.random.key(0), "trials": 64, "steps": 300}
-    expected = simulate(both, Policy(always_noisier, weighted=False), **size)
+    expected = simulate(both, Policy(always_noisier, policies.bounded), **size)
     found = simulate(alone, policies.PAPER["UCB"], **size)
     assert np.mean(np.isclose(found.final, expected.final, rtol=1e-3)) > 0.9  # rounding turns few trials
     assert found.mean[-1] == pytest.approx(expected.mean[-1], rel=0.05)

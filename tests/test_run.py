@@ -57,7 +57,8 @@ def snapshot(folder):
 
 def test_curves_are_those_of_simulate(finished):
     for curve in load(finished / "out"):
-        policy = {"UCB": policies.ucb(weighted=False, **curve.panel), "W-TS": policies.ts(**curve.panel)}[curve.label]
+        made = {"UCB": policies.ucb(noise=policies.bounded, **curve.panel), "W-TS": policies.ts(**curve.panel)}
+        policy = made[curve.label]
         ball = problems.unit_ball(5, 2, (0.1, 1.0))
         result = simulate(ball, policy, key=jax.random.key(5), trials=600, steps=40, at=curve.steps)
         assert np.array_equal(curve.final, result.final)

@@ -2,10 +2,10 @@
 
 In phase l = 1, 2, … every action that is left is known to within ε = 2⁻ˡ after
 
-    n(x) = ⌈2 d π(x) log(K l (l + 1) / δ) / ε²⌉
+    n(x) = ⌈2 g π(x) log(K l (l + 1) / δ) / ε²⌉,      g = max_x xᵀ V(π)⁻¹ x,   V(π) = Σ π(x) x xᵀ/ρ(x)²
 
-plays, π a design that nearly minimises the largest variance, here of x/ρ(x), whose noise has the bound 1. From the
-rewards of the phase alone follow estimates, and actions that are below the best by more than 2ε are left out for good.
+plays, π a G-optimal design of x/ρ(x). From the rewards of the phase alone follow estimates, and actions that are below
+the best by more than 2ε are left out for good.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxids import draws, lanes
 from jaxids.confidence import Band
 from jaxids.policies.policy import Choice
-from jaxids.types import Number
 
 __all__ = ["Elimination", "Phase", "design"]
 
@@ -51,12 +50,12 @@ def design(features: Float[Array, "d K"], left: Bool[Array, "K"]) -> Float[Array
     return lax.fori_loop(0, ROUNDS, step, left / jnp.sum(left))
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("delta",), meta_fields=())
+@partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=())
 @dataclass(frozen=True)
 class Elimination:
-    """The rule: play the actions of the phase's design in turn; the estimator's own δ is not used."""
+    """The rule: play the actions of the phase's design in turn."""
 
-    delta: Number
+    remembers_actions = True
 
     def init(self, band: Band) -> Phase:
         """All actions are left, and the first phase begins."""
@@ -85,7 +84,7 @@ class Elimination:
 
     def _next(self, band: Band, memory: Phase, done: Bool[Array, "..."]) -> Phase:
         """The phase after this one, where it is done."""
-        delta = jnp.asarray(self.delta, band.rho.dtype)
+        delta = jnp.asarray(band.delta, band.rho.dtype)
         begin = partial(_begun, delta)
         for _ in range(done.ndim):
             begin = jax.vmap(begin, -1, -1)
@@ -120,6 +119,10 @@ def _begun(delta: Float[Array, ""], features: Float[Array, "d K"], rho: Float[Ar
     left = before.left & ((before.number == 0) | (best - mean <= 2 * width))
     number = before.number + 1
     level = jnp.log(count * number * (number + 1) / delta)
-    plays = jnp.ceil(2 * dim * design(features / rho, left) * level * 4.0 ** number.astype(features.dtype))
+    share, x = design(features / rho, left), jnp.where(left, features, 0)
+    spread = (features / rho * share) @ (features / rho).T
+    ridge = RIDGE * jnp.max(jnp.diagonal(spread)) * jnp.eye(dim, dtype=features.dtype)
+    largest = jnp.max(jnp.sum(x * _solve(spread + ridge, x), axis=0))
+    plays = jnp.ceil(2 * largest * share * level * 4.0 ** number.astype(features.dtype))
     plays = jnp.where(left, jnp.minimum(plays, 2.0**30), 0).astype(jnp.int32)
     return Phase(number, left, plays, *_nothing(features))

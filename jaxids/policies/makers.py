@@ -70,8 +70,8 @@ def ids(
 
     Own functions work on arrays [K, lanes], actions first and trials last, so they reduce with axis=0 only, as
     `band.mean.max(axis=0)`; `per_trial` lifts one that is written for a single trial. On boxes and balls what they give
-    at an action must not depend on the band's other actions: the largest of a set is `band.most`. Gaps and gains must
-    not be negative.
+    at an action must not depend on the band's others: the best of the set are `band.top` and `band.leader`. Gaps and
+    gains must not be negative.
     """
     for name, function in {"gain": gain, "solver": ratio.exact if solver is None else solver, "gap": gap}.items():
         checks.function(name, function)
@@ -102,7 +102,7 @@ def explore_then_commit(steps: Number = 100, **estimator: Any) -> Policy:
 
 def phased_elimination(delta: Number = _DELTA, **estimator: Any) -> Policy:
     """Phased elimination on a G-optimal design, for finitely many actions that do not change."""
-    return check(Policy(Elimination(delta), delta=delta, **estimator))
+    return check(Policy(Elimination(), delta=delta, **estimator))
 
 
 def _scale(scale: Number | None) -> Number | None:

@@ -58,16 +58,19 @@ class ExploreThenCommit:
     """Play any action for some steps, then the one that has the highest estimate then, for ever."""
 
     steps: Number
+    remembers_actions = True
 
     def init(self, band: Band) -> Played:
         """No step yet."""
-        action = band.leader.action
-        return Played(jnp.zeros(band.rho.shape[1:], jnp.int32), jnp.zeros_like(action))
+        shape, kind, _ = band.handle
+        dtype = jnp.int32 if kind is jnp.integer else band.rho.dtype
+        return Played(jnp.zeros(band.rho.shape[1:], jnp.int32), jnp.zeros(shape, dtype))
 
     def __call__(self, band: Band, source: draws.Stream, memory: Played) -> Choice:
         """The choice at one step: the last action again once one is committed to."""
-        explored = jnp.where(memory.steps < self.steps, band.uniform(draws.child(source, 1)), band.leader.action)
-        action = jnp.where(memory.steps > self.steps, memory.action, explored)
+        last = jnp.ceil(self.steps)
+        explored = jnp.where(memory.steps < last, band.uniform(draws.child(source, 1)), band.leader.action)
+        action = jnp.where(memory.steps > last, memory.action, explored)
         return Choice(action, score=band.leader.values)
 
     def update(self, memory: Played, band: Band, choice: Choice, reward: Float[Array, "..."]) -> Played:

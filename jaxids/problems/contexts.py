@@ -54,7 +54,7 @@ def contextual(
     """
     if base is None:
         base = unit_ball(num_actions, dim, rho, theta=theta, noise=noise)
-    if not isinstance(base, Problem) or base.belief is not beliefs.linear or not hasattr(base, "draw"):
+    if not isinstance(base, Problem) or base.belief is not beliefs.linear:
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
     if isinstance(jax.eval_shape(base.draw, jax.random.key(0)), Instance):
         return Contextual(base)

@@ -34,9 +34,9 @@ class Instance(NamedTuple):
         """The belief's state before any observation."""
         return belief.init(self.features, lam)
 
-    def band(self, belief: Any, state: Any, bounds: Callable[[Array], Array], *numbers: Number) -> Band:
+    def band(self, belief: Any, state: Any, bounds: Callable[[Any, Array], Array], *numbers: Number) -> Band:
         """What is known at the actions, with the noise bounds that are assumed of them, δ, λ and the norm bound."""
-        return Band(belief, state, self.features, bounds(self.rho), *numbers)
+        return Band(belief, state, self.features, bounds(self.features, self.rho), *numbers)
 
     def mean_of(self, action: Int[Array, "..."]) -> Float[Array, "..."]:
         """The mean reward of an action."""

@@ -47,9 +47,9 @@ class Landscape:
             return belief.init(jnp.zeros((dim, 1), self.domain.size.dtype), lam)
         return belief.init(self.kernel, dim, self.capacity, lam)
 
-    def band(self, belief: Any, state: Any, bounds: Callable[[Array], Array], *numbers: Number) -> Field:
+    def band(self, belief: Any, state: Any, bounds: Callable[[Any, Array], Array], *numbers: Number) -> Field:
         """What is known on the domain, with the noise bounds that are assumed of it, δ, λ and the norm bound."""
-        return fields.of(belief, state, self.domain, lambda x: bounds(self.rho(x)), self.basis, *numbers)
+        return fields.of(belief, state, self.domain, lambda x: bounds(x, self.rho(x)), self.basis, *numbers)
 
     def mean_of(self, action: Point) -> Float[Array, ""]:
         """The mean reward at a point."""
