@@ -29,7 +29,7 @@ TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
 TAKES = {
     "trials": "one that keeps trials apart: reduce with axis=0 only, or write it for one trial, policies.per_trial(…)",
-    "points": "one whose value at an action does not depend on the band's others: the best are band.top and band.leader",
+    "points": "one whose value at an action does not depend on the band's others: the best are band.top, band.leader",
 }
 _passed: set[Any] = set()
 

@@ -3,8 +3,8 @@
 A rule is `(band, stream) → Choice`. One with a memory has `init(band)`, which gives the memory before the first step,
 is called as `(band, stream, memory) → Choice`, and has `update(memory, band, choice, reward)`, which gives the next. A
 rule is a pytree: its numbers are leaves, so that a sweep over them compiles once, and what it does is structure.
-`stream.step` is the number of the step, from 0 on. A rule that remembers actions says so, `remembers_actions = True`, and
-is refused where these change.
+`stream.step` is the number of the step, from 0 on. A rule that remembers actions says so, `remembers_actions = True`,
+and is refused where these change.
 """
 
 from collections.abc import Callable
