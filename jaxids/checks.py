@@ -11,6 +11,30 @@ from jax.core import Tracer
 
 from jaxids.words import in_short, shown
 
+__all__ = [
+    "concrete",
+    "count",
+    "devices",
+    "each",
+    "flag",
+    "floats",
+    "function",
+    "key",
+    "naming",
+    "noise_bounds",
+    "not_negative",
+    "not_negatives",
+    "number",
+    "positive",
+    "positives",
+    "real",
+    "returned",
+    "shape",
+    "untraced",
+    "within",
+    "working",
+]
+
 
 def concrete(value: Any) -> bool:
     """Whether a value can be looked at; a traced one cannot."""

@@ -13,6 +13,8 @@ import jax
 import jaxlib.version
 from jax import lax
 
+__all__ = ["options"]
+
 BARRIERS, THREADS = "cse_barrier_expander", "cpu-parallel-task-assigner"  # passes by XLA's names
 SHAPE = (32, 256)  # of a small tile: other rules hold for still smaller loops
 

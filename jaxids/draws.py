@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+__all__ = ["Stream", "centred", "child", "normal", "stream", "threefry", "uniform", "words"]
+
 SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
 
 

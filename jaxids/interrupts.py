@@ -11,6 +11,8 @@ import os
 import sys
 import time
 
+__all__ = ["CODE", "catch", "leave", "line"]
+
 CODE = 130
 GRACE = 0.2  # seconds for the main thread to answer: it may be in a long call, as into the compiler
 LONGEST = 1000  # characters of a command to say again

@@ -16,6 +16,21 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+__all__ = [
+    "Best",
+    "Sum",
+    "add",
+    "all_finite",
+    "dot",
+    "first_max",
+    "first_min",
+    "matvec",
+    "pick",
+    "root",
+    "shared",
+    "sum_from",
+]
+
 UNROLL = 32  # rows compared in one unrolled chain
 TERMS = 16  # products added in one loop
 

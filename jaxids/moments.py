@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+__all__ = ["Moments", "Series", "empty", "merge"]
+
 
 class Series(NamedTuple):
     """One quantity over trials: its mean and standard error at the recorded steps [R], every trial's at the last."""

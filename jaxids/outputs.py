@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+__all__ = ["STDOUT", "named", "printed_beside", "write"]
+
 STDOUT = "-"
 
 

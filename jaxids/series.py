@@ -12,6 +12,8 @@ from jaxids import names
 from jaxids import ratio as ratios
 from jaxids.tiles import Step
 
+__all__ = ["NAMED", "beta", "gain", "information", "pulls", "ratio", "simple_regret"]
+
 
 def simple_regret(step: Step) -> Float[Array, "..."]:
     """How far the mean of the action that would be recommended after the step is below the best."""

@@ -15,6 +15,8 @@ from jaxids.problems import Problem
 from jaxids.series import NAMED
 from jaxids.tiles import Hook
 
+__all__ = ["Result", "recorded_steps", "simulate"]
+
 POINTS = 200  # steps recorded when the caller names none
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+__all__ = ["in_short", "shown"]
+
 LONGEST = 120  # characters of a value
 
 

@@ -18,6 +18,8 @@ from jaxids import apart, faults, policies
 from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
+__all__ = ["Tile", "cores", "run"]
+
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 
 

@@ -23,6 +23,8 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks, draws, lanes
 from jaxids.types import Number
 
+__all__ = ["State", "at", "cov_with", "init", "log_det", "mean", "sample", "update", "var"]
+
 
 class State(NamedTuple):
     """The posterior at the points."""

@@ -20,6 +20,22 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks, draws, lanes
 from jaxids.types import Number
 
+__all__ = [
+    "State",
+    "at",
+    "cov_with",
+    "draw",
+    "drawn",
+    "init",
+    "log_det",
+    "look",
+    "mean",
+    "sample",
+    "update",
+    "var",
+    "var_of",
+]
+
 
 class State(NamedTuple):
     """The estimate; the actions it is asked about may change from step to step."""

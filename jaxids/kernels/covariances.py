@@ -18,6 +18,24 @@ from jaxtyping import Array, Float
 from jaxids import checks
 from jaxids.types import Number, Point
 
+__all__ = [
+    "TAKES",
+    "Combined",
+    "Constant",
+    "Function",
+    "Kernel",
+    "Polynomial",
+    "Stationary",
+    "check",
+    "linear",
+    "matern12",
+    "matern32",
+    "matern52",
+    "of",
+    "polynomial",
+    "rbf",
+]
+
 Kernel = Callable[[Point, Point], Float[Array, ""]]
 TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"
 register = jax.tree_util.register_dataclass

@@ -13,6 +13,8 @@ from jaxids.problems.instance import Instance, Problem
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
 
+__all__ = ["LowHigh", "Probes", "low_high", "probes"]
+
 register = jax.tree_util.register_dataclass
 
 

@@ -17,6 +17,18 @@ from jaxids.problems.noise import Noise, gaussian
 from jaxids.problems.points import rkhs
 from jaxids.problems.vectors import Fixed
 
+__all__ = [
+    "Function",
+    "ackley",
+    "branin",
+    "forrester",
+    "grid",
+    "hartmann3",
+    "motorcycle",
+    "motorcycle_noise",
+    "on_grid",
+]
+
 ROUNDING = 100 * np.finfo(float).eps  # values that differ by less than this share of the largest are taken for equal
 Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
 

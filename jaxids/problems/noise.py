@@ -7,6 +7,8 @@ from jaxtyping import Array, Float
 
 from jaxids import checks, draws
 
+__all__ = ["Noise", "check_noise", "gaussian", "rademacher", "uniform"]
+
 Noise = Callable[[draws.Stream], Float[Array, "..."]]
 
 

@@ -15,6 +15,8 @@ from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, check_noise, gaussian
 from jaxids.types import Number
 
+__all__ = ["Fixed", "UnitBall", "linear", "unit_ball"]
+
 register = jax.tree_util.register_dataclass
 
 

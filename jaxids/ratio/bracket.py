@@ -17,6 +17,8 @@ from jaxtyping import Array, Bool, Int
 from jaxids import lanes
 from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient, vectors
 
+__all__ = ["Bracket", "Vertex", "exact"]
+
 UNROLLED = 3  # passes written out, which is cheaper than going round the loop
 MOST = 64  # passes, should rounding go in circles
 
