@@ -5,7 +5,7 @@ for the kernel belief, the root of the Gram matrix that its state began with. `x
 gives it from an index, `look` from a point. All arrays may have lanes after their own axes.
 
 Besides, a belief on finitely many actions has `init(features, lam)` and `sample(state, features, stream, scale)`, every
-action's mean under one posterior draw. On a box or ball one has `var_of(state, x)`, `draw(state, basis, stream, scale)`,
+action's mean in a posterior draw. On a box or ball one has `var_of(state, x)`, `draw(state, basis, stream, scale)`,
 one posterior draw of the whole function, and `drawn(state, draw, features)`, its values at points.
 """
 
