@@ -129,7 +129,7 @@ def test_greedy_takes_the_highest_estimate():
         return step.choice.action == jnp.argmax(step.band.mean, axis=0)
 
     assert np.all(run(policies.greedy(), total=is_leader).totals == 60)
-    assert np.all(run(policies.ucb(), total=is_leader).totals < 60)
+    assert run(policies.ucb(), total=is_leader).totals.mean() < 50
 
 
 def test_epsilon_greedy_explores_on_schedule():
