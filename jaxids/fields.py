@@ -18,7 +18,7 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import beliefs, checks, domains, draws, kernels, names, ratio, search
-from jaxids.confidence import Band, Most, Solver, Surfaces, beta, floored, solved
+from jaxids.confidence import Band, Most, Solver, Surfaces, floored, solved
 from jaxids.domains import Domain
 from jaxids.programs import as_program, as_tree
 from jaxids.types import Number, Point
@@ -293,6 +293,10 @@ def fit(
     policy plays then, and `.at(points)` with points [p, n] what is known there: `.mean`, `.var`, `.radius`, `.gap`.
     """
     domains.check(domain)
+    checks.within("delta", delta, 0, 1)
+    checks.positive("lam", lam)
+    checks.not_negative("norm_bound", norm_bound)
+    delta, lam, norm_bound = (jnp.asarray(number, jnp.result_type(float)) for number in (delta, lam, norm_bound))
     domain = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), domain)
     points = checks.shape("points", points, ("n", domain.size.shape[0]))
     domain.check(points)
@@ -308,7 +312,6 @@ def fit(
     else:
         belief, (known, basis) = beliefs.history, kernel_on(domain, kernel)
         prior = belief.init(known, points.shape[1], len(points), lam)
-    beta(belief.log_det(prior), delta, lam, norm_bound)  # numbers out of their range are refused
     program = as_program(noise, points.shape[1]) if callable(rho) else noise  # one number is a leaf
     return of(belief, _after_all(belief, prior, seen), domain, program, basis, delta, lam, norm_bound)
 

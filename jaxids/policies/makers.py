@@ -1,7 +1,6 @@
 """Policies by name: functions that make them, and `PAPER`, the paper's thirteen."""
 
 from collections.abc import Callable
-from typing import Any
 
 from jaxtyping import Array
 
@@ -82,27 +81,54 @@ def ids(
     return check(Policy(Directed(gain, solver, gap, _scale(scale)), noise, delta, lam, norm_bound))
 
 
-def greedy(**estimator: Any) -> Policy:
-    """Play the highest estimate. Keywords are those of `Policy`: noise, delta, lam, norm_bound."""
-    return check(Policy(Greedy(), **estimator))
+def greedy(
+    *,
+    noise: Knowledge = known,
+    delta: Number = _DELTA,
+    lam: Number = _LAM,
+    norm_bound: Number = _NORM,
+) -> Policy:
+    """Play the highest estimate."""
+    return check(Policy(Greedy(), noise, delta, lam, norm_bound))
 
 
-def epsilon_greedy(epsilon: Number = 1.0, power: Number = 1.0, **estimator: Any) -> Policy:
+def epsilon_greedy(
+    epsilon: Number = 1.0,
+    power: Number = 1.0,
+    *,
+    noise: Knowledge = known,
+    delta: Number = _DELTA,
+    lam: Number = _LAM,
+    norm_bound: Number = _NORM,
+) -> Policy:
     """Play any action with probability min(1, epsilon / t^power) at step t, else the highest estimate."""
     checks.not_negative("epsilon", epsilon)
     checks.not_negative("power", power)
-    return check(Policy(EpsilonGreedy(epsilon, power), **estimator))
+    return check(Policy(EpsilonGreedy(epsilon, power), noise, delta, lam, norm_bound))
 
 
-def explore_then_commit(steps: Number = 100, **estimator: Any) -> Policy:
+def explore_then_commit(
+    steps: Number = 100,
+    *,
+    noise: Knowledge = known,
+    delta: Number = _DELTA,
+    lam: Number = _LAM,
+    norm_bound: Number = _NORM,
+) -> Policy:
     """Play any action for some steps, then for ever the one that has the highest estimate then."""
     checks.not_negative("steps", steps)
-    return check(Policy(ExploreThenCommit(steps), **estimator))
+    return check(Policy(ExploreThenCommit(steps), noise, delta, lam, norm_bound))
 
 
-def phased_elimination(delta: Number = _DELTA, **estimator: Any) -> Policy:
+def phased_elimination(
+    *,
+    noise: Knowledge = known,
+    delta: Number = _DELTA,
+    lam: Number = _LAM,
+    norm_bound: Number = _NORM,
+) -> Policy:
     """Phased elimination on a G-optimal design, for finitely many actions that do not change."""
-    return check(Policy(Elimination(), delta=delta, **estimator))
+    return check(Policy(Elimination(), noise, delta, lam, norm_bound))
 
 
 def _scale(scale: Number | None) -> Number | None:
