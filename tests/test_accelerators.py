@@ -14,7 +14,8 @@ WIDTH, AT = 64, np.array([5, 10], np.int32)
 @pytest.fixture(scope="module", params=policies.PAPER)
 def traced(request):
     run, policy = tiles.compiled("gpu"), policies.PAPER[request.param]
-    return run.trace(problems.unit_ball(6, 2), policy, jax.random.key(0), 0, AT, width=WIDTH, record=None, total=None)
+    hooks = {"series": (), "record": None, "total": None}
+    return run.trace(problems.unit_ball(6, 2), policy, jax.random.key(0), 0, AT, width=WIDTH, **hooks)
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
