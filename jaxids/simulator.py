@@ -112,12 +112,16 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 def recorded_steps(steps: int, at: Any = None) -> np.ndarray:
     """The steps to record: those given, or so many, `POINTS` if not said, half of them even in time, half in log time.
 
-    The last step is among them; early ones that fall together are recorded once.
+    The last step is among them. Where early ones fall together others take their place: as many points make programs of
+    one shape, whatever the number of steps.
     """
     if at is None or (isinstance(at, int | np.integer) and not isinstance(at, bool)):
-        points = min(checks.count("at", POINTS if at is None else at), 2 * steps)
+        points = checks.count("at", POINTS if at is None else at)
         even, early = np.linspace(0, steps, -(-points // 2) + 1)[1:], np.geomspace(1, steps, points // 2 + 1)[:-1]
-        return np.unique(np.concatenate([even, early]).round().clip(1)).astype(np.int32)
+        chosen = np.unique(np.concatenate([even, early]).round().clip(1))
+        others = np.setdiff1d(np.unique(np.linspace(1, steps, min(steps, 8 * points)).round()), chosen)
+        more = np.linspace(0, len(others) - 1, min(points - len(chosen), len(others))).round().astype(int)
+        return np.union1d(chosen, others[more]).astype(np.int32)
     takes = f"increasing whole numbers from 1 to steps = {steps}, or how many of them"
     given = checks.number("at", list(at) if isinstance(at, range) else at, takes)
     if given.ndim != 1 or given.size == 0 or np.any(np.diff(given, prepend=0) < 1) or given[-1] > steps:

@@ -185,7 +185,7 @@ def test_two_policies_meet_the_same_instances_and_noise(recorded):
 def test_default_steps():
     for steps in (1, 7, 199, 200, 201, 999, 5000):
         at = recorded_steps(steps)
-        assert min(steps, 130) <= len(at) <= min(steps, 200)
+        assert len(at) == min(steps, 200)
         assert (at[0], at[-1]) == (1, steps)
         assert np.all(np.diff(at, prepend=0) >= 1)
         assert set(np.linspace(0, steps, min(steps, 100) + 1)[1:].round()) <= set(at)  # even in time
@@ -220,7 +220,7 @@ def test_probes_are_for_those_who_look_for_information(name, uses):
 def wrong():
     for name in ("trials", "steps"):
         yield from ((name, {name: bad}) for bad in (0, -1, 2.0, True, "many", None))
-    for bad in ([], [0, 5], [5, 2], [2, 2], [1, 11], [[1, 2]], 5, "all", [1, np.nan], [-1], [1.5, 3], [2**40]):
+    for bad in ([], [0, 5], [5, 2], [2, 2], [1, 11], [[1, 2]], 0, "all", [1, np.nan], [-1], [1.5, 3], [2**40]):
         yield "at", {"at": bad}
     for name, values in {
         "delta": (0.0, 1.0, -0.1, np.nan, "small", None, np.array([0.1, 0.2])),
