@@ -224,7 +224,7 @@ def test_series_and_totals_are_kept_and_a_full_history_goes_on():
             "gain: got .* beside other points and 1 al",
         ),
         (
-            policies.ids(information.f, gap=lambda band: band.mean.max(axis=0) - band.mean),
+            policies.ids(information.f, gap=lambda band: band.upper.max(axis=0) - band.mean),
             "gap: got .* beside other po",
         ),
         (policies.ids(lambda band, source: band.var - 1), "gain: got .*, which gives -.*; it takes .* numbers ≥ 0"),
