@@ -15,6 +15,7 @@ from hypothesis import given
 from jax import lax
 from scipy import stats
 
+from jaxids import compiler
 from jaxids.beliefs import linear
 
 TOLERANCE = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-11}
@@ -123,7 +124,7 @@ def test_a_hundred_thousand_steps_do_not_drift_in_float32(rng):
     mean = rng.normal(size=dim) @ features / np.sqrt(dim)
     rewards = (mean[played] + rho * rng.normal(size=played.shape)).astype(np.float32)
 
-    @partial(jax.jit, compiler_options={"xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner"})
+    @partial(jax.jit, compiler_options=compiler.options("cpu"))
     def run(played, rewards):  # compiled as tiles are, six times as fast
         def step(state, seen):
             return linear.update(state, linear.at(actions, seen[0]), seen[1], jnp.asarray(rho) ** 2), None
