@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxids import names
 from jaxids import ratio as ratios
+from jaxids.problems import Instance
 from jaxids.tiles import Step
 
 __all__ = ["NAMED", "beta", "gain", "information", "pulls", "ratio", "simple_regret"]
@@ -48,6 +49,8 @@ def information(step: Step) -> Float[Array, "..."]:
 
 def pulls(step: Step) -> Int[Array, "K ..."]:
     """1 for the action played, 0 for the others: to be summed over steps."""
+    if not isinstance(step.instance, Instance):
+        raise ValueError("total: got series.pulls on a box or ball; it takes a problem with finitely many actions")
     return (jnp.arange(step.instance.rho.shape[0])[:, None] == step.choice.action).astype(jnp.int32)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import beliefs, domains, draws, fields, information, kernels, policies, problems, ratio, simulate
+from jaxids import beliefs, domains, draws, fields, information, kernels, policies, problems, ratio, series, simulate
 from jaxids.problems import functions
 
 POSTERIORS = 25  # of each of four kinds
@@ -277,3 +277,9 @@ def test_little_noise_is_borne_in_single_precision():
     quiet = problems.continuous(INTERVAL, wave, 1e-3, kernels.rbf(0.2))
     result = simulate(quiet, policies.ucb(), key=KEY, trials=2, steps=120, at=range(1, 121))
     assert result.mean[-1] - result.mean[60] < 0.05
+
+
+def test_pulls_are_counted_only_where_actions_can_be():
+    problem = problems.continuous(INTERVAL, lambda x: x[0], 0.1)
+    with pytest.raises(ValueError, match=r"^total: got series\.pulls on a box or ball"):
+        simulate(problem, policies.ucb(), key=KEY, trials=2, steps=2, total=series.pulls)

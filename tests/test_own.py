@@ -226,6 +226,12 @@ def test_contexts_that_cannot_be_are_refused(base, said):
         problems.contextual(base=base)
 
 
+@pytest.mark.parametrize("more", [{"num_actions": 10}, {"rho": [0.1, 1.0]}, {"theta": np.ones(3)}])
+def test_a_base_stands_alone(more):
+    with pytest.raises(ValueError, match="^base: got one beside other arguments"):
+        problems.contextual(**more, base=problems.unit_ball())
+
+
 @partial(jax.tree_util.register_dataclass, data_fields=("prior",), meta_fields=())
 @dataclasses.dataclass(frozen=True)
 class Residuals:

@@ -54,6 +54,8 @@ def contextual(
     """
     if base is None:
         base = unit_ball(num_actions, dim, rho, theta=theta, noise=noise)
+    elif repr((num_actions, dim, rho, theta, noise)) != repr((30, 3, (0.1, 1.0), None, gaussian)):
+        raise ValueError("base: got one beside other arguments; it takes the place of them all")
     if not isinstance(base, Problem) or base.belief is not beliefs.linear:
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
     if isinstance(jax.eval_shape(base.draw, jax.random.key(0)), Instance):

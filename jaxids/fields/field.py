@@ -13,19 +13,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import beliefs, checks, domains, draws, kernels, names, ratio, search
+from jaxids import checks, draws, ratio, search
 from jaxids.confidence import Band, Most, Solver, Surfaces, floored, solved
-from jaxids.domains import Domain
-from jaxids.programs import as_program, as_tree
+from jaxids.programs import as_tree
 from jaxids.types import Number, Point
 
-__all__ = ["Field", "fit", "kernel_on", "noise_function", "of"]
+__all__ = ["Field", "of"]
 
-JOINT = 256  # points at which a draw of the prior is joint
 PAIRS = 8  # that a search for two actions starts from, besides the best
 ROUNDING = 1e-5  # of the largest gap or gain
 INSIDE = 1e-5  # how far outside an action may lie by rounding, in sizes of the domain
@@ -256,66 +252,3 @@ def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: A
     noise, rho = as_tree(noise), jax.vmap(noise)(points)
     more: Any = {"domain": domain, "noise": noise, "visited": visited, "basis": basis}
     return Field(belief, state, points.T, rho, *numbers, **more)
-
-
-def noise_function(rho: Any) -> Any:
-    """A noise bound as a function of a point, also if it is one number."""
-    if callable(rho):
-        return rho
-    checks.noise_bounds("rho", rho, scalar=True)
-    return Partial(_constant, rho)
-
-
-def _constant(value: Number, x: Point) -> Float[Array, ""]:
-    return jnp.asarray(value, x.dtype)
-
-
-def kernel_on(domain: Domain, kernel: Any) -> tuple[Any, kernels.Basis]:
-    """A kernel from whatever `kernels.of` takes, and its basis; a ValueError if it is none on the domain."""
-    basis = kernels.basis(np.asarray(domain.spread(JOINT), float), kernel)
-    return kernels.of(kernel), basis
-
-
-def fit(
-    domain: Domain,
-    points: Any,
-    rewards: Any,
-    rho: Any,
-    kernel: Any = None,
-    *,
-    delta: Number = names.DELTA,
-    lam: Number = names.LAM,
-    norm_bound: Number = names.NORM_BOUND,
-) -> Field:
-    """What is known on a domain after rewards [n] at points [n, p], whose noise has the bound rho.
-
-    `rho` is a number or a function of a point. Without a kernel the belief is linear. `policies.choose` tells what a
-    policy plays then, and `.at(points)` with points [p, n] what is known there: `.mean`, `.var`, `.radius`, `.gap`.
-    """
-    domains.check(domain)
-    checks.within("delta", delta, 0, 1)
-    checks.positive("lam", lam)
-    checks.not_negative("norm_bound", norm_bound)
-    delta, lam, norm_bound = (jnp.asarray(number, jnp.result_type(float)) for number in (delta, lam, norm_bound))
-    domain = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), domain)
-    points = checks.shape("points", points, ("n", domain.size.shape[0]))
-    domain.check(points)
-    rewards = checks.shape("rewards", rewards, (len(points),))
-    noise = noise_function(rho)
-    bounds = kernels.noise_at(points, noise)
-    checks.noise_bounds("rho", bounds)
-    spread = domain.spread(search.SPREAD)
-    checks.noise_bounds("rho", kernels.noise_at(np.asarray(spread, float), noise))
-    seen = tuple(jnp.asarray(part, jnp.result_type(float)) for part in (points, rewards, bounds**2))
-    if kernel is None:
-        belief, basis, prior = beliefs.linear, None, beliefs.linear.init(jnp.zeros((points.shape[1], 1)), lam)
-    else:
-        belief, (known, basis) = beliefs.history, kernel_on(domain, kernel)
-        prior = belief.init(known, points.shape[1], len(points), lam)
-    program = as_program(noise, points.shape[1]) if callable(rho) else noise  # one number is a leaf
-    return of(belief, _after_all(belief, prior, seen), domain, program, basis, delta, lam, norm_bound)
-
-
-@partial(jax.jit, static_argnums=0)
-def _after_all(belief: Any, state: Any, seen: tuple[Array, ...]) -> Any:
-    return jax.lax.scan(lambda s, one: (belief.update(s, belief.look(s, one[0]), *one[1:]), None), state, seen)[0]
