@@ -228,7 +228,7 @@ def test_contexts_that_cannot_be_are_refused(base, said):
 
 @pytest.mark.parametrize("more", [{"num_actions": 10}, {"rho": [0.1, 1.0]}, {"theta": np.ones(3)}])
 def test_a_base_stands_alone(more):
-    with pytest.raises(ValueError, match="^base: got one beside other arguments"):
+    with pytest.raises(ValueError, match=r"^base: got one beside other arguments"):
         problems.contextual(**more, base=problems.unit_ball())
 
 
