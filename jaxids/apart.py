@@ -21,6 +21,7 @@ from jaxids.confidence import Band, floored, solved
 from jaxids.policies.trials import PerTrial
 from jaxids.problems import Instance, Problem
 from jaxids.programs import Structure
+from jaxids.sums import Running
 from jaxids.tiles import Hook
 
 __all__ = ["check"]
@@ -68,7 +69,7 @@ def _parts(rule: Any) -> dict[str, Any]:
 
 def _ours(function: Any) -> bool:
     """Whether a function is of this package; one that is lifted from a single trial is whatever it is there."""
-    while isinstance(function, Structure | PerTrial):
+    while isinstance(function, Structure | PerTrial | Running):
         function = function.function
     home = getattr(function, "__module__", None) or type(function).__module__
     return home == "jaxids" or home.startswith("jaxids.")
@@ -140,7 +141,7 @@ def _hooked(
     )  # which keeps nothing in the band
     choice = jax.tree.map(partial(_any_numbers, source, band.rho.shape[0]), shapes)
     reward = draws.uniform(draws.child(source, 3), 1)[0]
-    seen = tiles.Step(choice, reward, reward, glimpse.instance, agent, band, lambda: band)
+    seen = tiles.Step(choice, reward, reward, glimpse.instance, agent, band, lambda: band, jnp.int32(STEPS + 1))
     return {name: tiles.hooked(name, hook, seen) for name, hook in own.items()}
 
 

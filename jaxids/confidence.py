@@ -204,6 +204,14 @@ class Band:
         gap, gain = lanes.shared(surfaces(self))
         return solved(solver, gap, floored(gain)), gap, gain
 
+    def played(self, values: Float[Array, "K ..."], mix: ratio.Mix, action: Action) -> Float[Array, "..."]:
+        """What a quantity as `least_ratio` gives it is at the action that was played from a mix."""
+        return lanes.pick(values, action)
+
+    def at_ucb(self, values: Float[Array, "K ..."]) -> Float[Array, "..."]:
+        """What it is at the UCB action."""
+        return lanes.pick(values, self.ucb)
+
     def expected(self, values: Float[Array, "K ..."], mix: ratio.Mix) -> Float[Array, "..."]:
         """The mean under a mix of a quantity as `least_ratio` gives it: the gap or the gain."""
         return ratio.blend(mix.weight, lanes.pick(values, mix.first), lanes.pick(values, mix.second))

@@ -6,6 +6,7 @@ The thirteen policies of the paper, the numbers of an estimator, and the series 
 from typing import Literal, NamedTuple
 
 __all__ = [
+    "BOUNDS",
     "DELTA",
     "GAINS",
     "LAM",
@@ -60,6 +61,16 @@ SERIES: dict[str, str] = {
     "gain": "the gain expected of what was played, by the policy's own information function, or by I^F",
     "beta": "β_t, the scale of the confidence band, before a rule scales it",
     "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
+}
+BOUNDS: dict[str, str] = {  # what the regret bounds are made of, as series
+    "ratio_sum": "ΣΨ_t of what was played, with the true gaps",
+    "surrogate_sum": "ΣΨ_t⁺ of what was played, with the surrogate gaps",
+    "gain_sum": "ΣI_t(x_t) of the actions played, by the policy's own information function, or by I^F",
+    "gamma": "γ_t, a bound of that sum whatever is played: r log(1 + t s/r), r the rank of the features",
+    "signal": "s, the largest σ_0(x)²/ρ(x)²",
+    "spread": "the largest σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²)",
+    "gap_bound": "S, the largest regret of an action",
+    "chain_breaks": "at how many steps not Ψ⁺(IDS) ≤ Ψ⁺(DIDS) ≤ Ψ⁺(UCB)",
 }
 
 GAINS = ("f", "ucb", "ts", "e")  # and averaged(n)

@@ -1,5 +1,10 @@
-"""Totals over steps, of whatever arrays a hook gives: compensated floats, whole numbers watched for overflow."""
+"""Totals over steps, of whatever arrays a hook gives: compensated floats, whole numbers watched for overflow.
 
+A series may run, too: summed from step to step, or the highest so far.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -9,7 +14,7 @@ from jaxtyping import Array, Bool
 
 from jaxids.lanes import Sum, add, sum_from
 
-__all__ = ["overflows", "plus", "start", "values"]
+__all__ = ["Running", "overflows", "plus", "start", "values"]
 
 WHOLE = tuple(map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")))
 
@@ -44,3 +49,25 @@ def values(totals: Any) -> Any:
 
 def _is_sum(value: Any) -> bool:
     return isinstance(value, Sum)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A function of a step whose values are summed over the steps so far, or of which the highest is kept."""
+
+    function: Callable[[Any], Array]
+    highest: bool = False
+
+    def __call__(self, step: Any) -> Array:
+        """What one step adds."""
+        return self.function(step)
+
+    def start(self, zeros: Array) -> Array | Sum:
+        """Before the first step."""
+        return jnp.full_like(zeros, -jnp.inf) if self.highest else sum_from(zeros)
+
+    def after(self, so_far: Any, value: Array) -> Any:
+        """With one step more; before the first step, what that step adds."""
+        if so_far is None:
+            return value
+        return jnp.maximum(so_far, value) if self.highest else add(so_far, value)

@@ -51,6 +51,7 @@ class Step:
     agent: agents.Agent  # before the step
     band: Band  # what it knew
     after: Callable[[], Band]
+    number: Int[Array, ""]  # of the step, from 1 on
 
     @cached_property
     def recommended(self) -> Action:
@@ -143,14 +144,14 @@ def stepped(
     new, band, choice, reward = play(problem, policy, instance, agent, *streams)
     regret = lanes.add(regret, instance.lost(losses, choice.action))
     after = partial(agents.band_of, problem.belief, policy, instance, new)  # computed only if a hook asks for it
-    return new, regret, Step(choice, reward, regret.value, instance, agent, band, after)
+    return new, regret, Step(choice, reward, regret.value, instance, agent, band, after, step + 1)
 
 
 def _step(
     problem: Problem, policy: policies.Policy, hooks: _Hooks, step: Int[Array, ""], trials: Trials, carry: _Carry
 ) -> _Carry:
     agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
-    series = {name: hooked(name, hook, seen) for name, hook in hooks.series}
+    series = {name: _after(hook, (carry.series or {}).get(name), hooked(name, hook, seen)) for name, hook in hooks.series}
     kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
     totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added, carry.fault.kind.ndim)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None
@@ -178,14 +179,14 @@ def _run_tile(
     carry = start(trials)
     shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
     carry = carry._replace(
-        series={name: _one_each(name, shape, width) for name, shape in shapes.series.items()},
+        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
         recorded=_zeros("record", shapes.recorded, width),
         totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
     )
 
     def until(state: tuple[Array, _Carry], target: Int[Array, ""]) -> tuple[tuple[Array, _Carry], tuple[Any, Any]]:
         now, carry = lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
-        return (now, carry), ({"regret": carry.regret.value, **carry.series}, carry.recorded)
+        return (now, carry), ({"regret": carry.regret.value, **sums.values(carry.series)}, carry.recorded)
 
     (_, end), (numbers, kept) = lax.scan(until, (jnp.int32(0), carry), at)
     return numbers, kept, sums.values(end.totals), end.fault
@@ -222,12 +223,18 @@ def _zeros(name: str, shapes: Any, width: int) -> Any:
     return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
-def _one_each(name: str, shape: Any, width: int) -> Array:
-    """Zeros in place of a series, or a ValueError if it is not one number for every trial."""
+def _after(hook: Hook, so_far: Any, value: Any) -> Any:
+    """A series after a step: what the step gives, or what runs on with it."""
+    return hook.after(so_far, value) if isinstance(hook, sums.Running) else value
+
+
+def _one_each(name: str, hook: Hook, shape: Any, width: int) -> Any:
+    """Where a series begins, or a ValueError if it is not one number for every trial."""
     if getattr(shape, "shape", None) != (width,):
         got = f"one of shape {list(shape.shape)}" if hasattr(shape, "shape") else checks.shown(shape)
         raise ValueError(f"record: got {name}, {got}; it takes one number for every trial")
-    return jnp.zeros(shape.shape, shape.dtype)
+    zeros = jnp.zeros(shape.shape, shape.dtype)
+    return hook.start(zeros) if isinstance(hook, sums.Running) else zeros
 
 
 @cache

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxids.experiment.keys import Table, in_words
 from jaxids.moments import Series
+from jaxids.names import BOUNDS
 from jaxids.words import shown
 
 __all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "stem"]
@@ -106,6 +107,11 @@ class Panel:
     def series(self) -> list[str]:
         """The names of the series that its curves have, regret first."""
         return list(dict.fromkeys(name for curve in self.curves for name in ("regret", *curve.others)))
+
+    @property
+    def shown(self) -> list[str]:
+        """Those of them that stand for themselves, not for the bounds that the page shows instead."""
+        return [name for name in self.series if not (self.table["bounds"] and name in BOUNDS)]
 
     def of(self, series: str) -> "Panel":
         """Those of its curves that have a series, as curves of it."""

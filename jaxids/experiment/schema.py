@@ -23,7 +23,7 @@ from jaxids.experiment.keys import (
     positive,
 )
 from jaxids.experiment.problem_keys import PROBLEMS
-from jaxids.names import DELTA, LAM, NORM_BOUND, SERIES
+from jaxids.names import BOUNDS, DELTA, LAM, NORM_BOUND, SERIES
 
 __all__ = ["CURVES", "ESTIMATOR", "SECTIONS", "TEXT", "TOP", "WATCH"]
 
@@ -40,12 +40,13 @@ TEXT = Key("text", lambda v: isinstance(v, str), "")
 _TABLE = Key("a table", lambda v: isinstance(v, dict), {})
 _TABLES = Key("a list of tables", lambda v: isinstance(v, list) and all(isinstance(t, dict) for t in v), [])
 _POLICIES = names_of(f"a list of policies, none twice: {policy_names.TAKES}", policy_names.fault, policy_names.written)
+_SERIES = SERIES | BOUNDS
 _RECORD = Key(
-    f"a list of {', '.join(SERIES)}, none twice",
-    lambda v: v == [] or (is_names(v) and set(v) <= set(SERIES)),
+    f"a list of {', '.join(_SERIES)}, none twice",
+    lambda v: v == [] or (is_names(v) and set(v) <= set(_SERIES)),
     [],
-    kept=lambda v: [name for name in SERIES if name in v],
-    why=lambda name: "" if name in SERIES else nearest(name, list(SERIES)),
+    kept=lambda v: [name for name in _SERIES if name in v],
+    why=lambda name: "" if name in _SERIES else nearest(name, list(_SERIES)),
 )
 _COMPARE = Key("a list of pairs of curves, as [['IDS-UCB', 'W-UCB']]", _pairs, [])
 
@@ -58,6 +59,7 @@ TOP = {
     "seed": Key(SEED, is_seed, 0, sweeps=True),
     "pulls": flag(),
     "record": _RECORD,
+    "bounds": flag(),
     "policies": replace(_POLICIES, default=[]),
     "problem": _TABLE,
     "estimator": _TABLE,

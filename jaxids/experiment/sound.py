@@ -21,7 +21,7 @@ FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
 _TEXT = Key("text", lambda v: isinstance(v, str))
 _COUNT = Key("a whole number from 1 to 10⁹", lambda v: keys.is_whole(v) and 0 < v <= 10**9)
-_TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch")} | {
+_TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch", "bounds")} | {
     "trials": _COUNT,
     "source": _TEXT,
     "changes": _TABLE,
@@ -55,7 +55,7 @@ def record(folder: Path) -> Table:
         table = _checked(table, _TOP)
         table["claims"] = [claims.checked(claim) for claim in table["claims"]]
         table["watch"] = table["watch"] and keys.checked(table["watch"], schema.WATCH, "watch.")
-        again = bool(table["watch"] or table["compare"])
+        again = bool(table["watch"] or table["compare"] or table["bounds"])
         return table | {"cells": [_cell(cell, again) for cell in table["cells"]]}
     except (ValueError, RecursionError) as error:
         raise store.damaged(path, str(error)) from None

@@ -13,6 +13,7 @@ from typing import Any
 
 from jaxids.experiment import keys, policy_names, problem_keys, schema
 from jaxids.experiment.keys import Key, Table, in_words
+from jaxids.names import BOUNDS
 from jaxids.words import in_short, shown
 
 __all__ = ["BRACES", "SHARED", "Cell", "Place", "cells", "place", "places", "swept"]
@@ -113,6 +114,8 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
     """Everything the result of a cell depends on, but for the number of trials."""
     sections = {name: table[name] | curves[name] for name in ("problem", "estimator")}
     sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "record")}
+    if table["bounds"]:
+        sections[""]["record"] = list(dict.fromkeys([*table["record"], *BOUNDS]))
     for (section, key), value in point.items():
         sections[section][key] = value
     problem = problem_keys.problem(sections["problem"])

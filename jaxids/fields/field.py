@@ -205,6 +205,14 @@ class Field(Band):
         both = jnp.concatenate([starts, starts])
         return search.descended(value, jax.vmap(self.domain.project), self.domain.size, both, rates)[0]
 
+    def played(self, values: Float[Array, "n"], mix: ratio.Mix, action: Point) -> Float[Array, ""]:
+        """What a quantity as `least_ratio` gives it is at the point that was played from a mix."""
+        return jnp.where(jnp.all(action == mix.first), values[0], values[1])
+
+    def at_ucb(self, values: Float[Array, "n"]) -> Float[Array, ""]:
+        """What it is at the UCB point, which comes after the mix's two."""
+        return values[2]
+
     def expected(self, values: Float[Array, "n"], mix: ratio.Mix) -> Float[Array, ""]:
         """The mean under a mix of a quantity as `least_ratio` gives it, that of the mix's two points first."""
         return ratio.blend(mix.weight, values[0], values[1])

@@ -49,7 +49,7 @@ def ending(series: str, scale: str) -> str:
 def views(panel: Panel) -> list[tuple[str, str]]:
     """The pictures of a panel: regret on two scales, every other series on log-log axes, if it spans a decade."""
     found = [("regret", "linear"), ("regret", "log-log")]
-    for name in panel.series[1:]:
+    for name in panel.shown[1:]:
         means = np.concatenate([curve.mean[_drawable(curve, "log-log")] for curve in panel.of(name).curves])
         wide = means.size and means.max() > SPAN * means.min()
         found.append((name, "log-log" if wide else "linear"))

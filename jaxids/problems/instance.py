@@ -54,6 +54,10 @@ class Instance(NamedTuple):
         """The regret of an action."""
         return lanes.pick(losses, action)
 
+    def most_lost(self) -> Float[Array, "..."]:
+        """S: the largest regret of any action."""
+        return jnp.max(self.losses(), axis=0)
+
     def sound(self) -> Bool[Array, "..."]:
         """Whether means and noise bounds are finite, the bounds above 0, and none above the one for all."""
         fits = (self.rho > 0) & (self.rho <= self.rho_bound * (1 + ROUNDING)) & jnp.isfinite(self.rho_bound)

@@ -67,6 +67,10 @@ class Landscape:
         """The regret at a point."""
         return jnp.maximum(losses - self.function(action), 0)
 
+    def most_lost(self) -> Float[Array, ""]:
+        """S: the largest regret at the points that fill the domain."""
+        return self.top - jnp.min(jax.vmap(self.function)(self.domain.spread(search.SPREAD)))
+
     def sound(self) -> Bool[Array, ""]:
         """Whether the largest value and noise bound are finite."""
         return jnp.isfinite(self.top) & jnp.isfinite(self.rho_bound) & (self.rho_bound > 0)

@@ -10,7 +10,8 @@ import jaxids
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
-from jaxids.report import pictures
+from jaxids.report import bounded, pictures
+from jaxids.report.tables import table
 from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
 
 __all__ = ["RULE", "STYLE", "page"]
@@ -46,7 +47,7 @@ def page(results: Results) -> str:
 <title>jaxids: {escape(", ".join(names))}</title><style>{STYLE}</style></head><body>
 <h1>Results</h1><p>{links}</p>
 {f"<p>Claims: {tally}. {RULE}</p>" if tally else ""}
-{"".join(_experiment(group) for group in groups)}
+{"".join(_experiment(group) for group in groups)}{bounded.inequalities(results.panels)}
 <p class="quiet">jaxids {jaxids.__version__}. Bands and ± are two standard errors.</p>
 </body></html>
 """
@@ -69,7 +70,7 @@ def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
     images = [*(_image(path) for path in curves), *(_image(path, "wide") for path in wide)]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
     return f"""{head}<div class="figures">{"".join(images)}</div>
-{_claims(claims)}{_finals(panel)}"""
+{_claims(claims)}{_finals(panel)}{bounded.section(panel)}"""
 
 
 def _image(path: Path, kind: str = "panel") -> str:
@@ -84,20 +85,20 @@ def _claims(claims: Sequence[Verdict]) -> str:
         f"<br><span class='quiet'>{escape(c.tested)}</span></td>"
         for c in claims
     ]
-    return _table("claims", "<th>claim</th><th>verdict</th><th>measured</th>", rows) if claims else ""
+    return table("claims", "<th>claim</th><th>verdict</th><th>measured</th>", rows) if claims else ""
 
 
 def _finals(panel: Panel) -> str:
     """Every series of every curve at the last step."""
     rows = [
-        f"<td>{escape(curve.label)}</td>{''.join(_last(curve, name) for name in panel.series)}"
+        f"<td>{escape(curve.label)}</td>{''.join(_last(curve, name) for name in panel.shown)}"
         f"<td class='number'>{len(curve.trials)}{f' of {curve.asked}' * (len(curve.trials) < curve.asked)}</td>"
         for curve in panel.curves
     ]
-    regret, *others = panel.series
+    regret, *others = panel.shown
     heads = [f"{regret} after {panel.curves[0].steps[-1]} steps", *(name.replace("_", " ") for name in others)]
     columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
-    return _table("finals", f"<th>policy</th>{columns}<th>trials</th>", rows)
+    return table("finals", f"<th>policy</th>{columns}<th>trials</th>", rows)
 
 
 def _last(curve: Curve, series: str) -> str:
@@ -118,8 +119,4 @@ def _grid(panels: Sequence[Panel]) -> str:
         named = {c.label: f"{c.mean[-1]:.1f} {plus_minus(c.stderr[-1])}" for c in panel.curves}
         cells = "".join(f"<td class='number'>{named.get(label, '–')}</td>" for label in labels)
         rows.append(f"<td>{escape(panel.numbers)}</td>{cells}")
-    return _table("grid", "<th>final regret</th>" + "".join(f"<th>{escape(label)}</th>" for label in labels), rows)
-
-
-def _table(kind: str, head: str, rows: Sequence[str]) -> str:
-    return f"<table class='{kind}'>" + "".join(f"<tr>{row}</tr>" for row in (head, *rows)) + "</table>"
+    return table("grid", "<th>final regret</th>" + "".join(f"<th>{escape(label)}</th>" for label in labels), rows)

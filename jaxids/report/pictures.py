@@ -18,6 +18,7 @@ from jaxids.experiment.results import Results
 __all__ = ["draw", "names"]
 
 FEW = 8  # panels that fit one picture
+BOUNDS = "-bounds", "-looseness"
 
 
 def draw(results: Results) -> list[Path]:
@@ -33,7 +34,7 @@ def draw(results: Results) -> list[Path]:
         progress.drawing(panel.stem, number, count)
         one = Results(results.folder, [panel])
         drawn += itertools.chain.from_iterable(figures.draw(one, scale, name) for name, scale in figures.views(panel))
-        drawn += [*_draw_pairs(panel), *_draw_watched(panel)]
+        drawn += [*_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
     if count <= FEW:
         drawn += figures.save(figures.together(results.panels), results.folder / "panels")
     progress.close()
@@ -47,6 +48,7 @@ def names(panel: Panel) -> tuple[list[Path], list[Path]]:
     curves = [panel.file(figures.ending(*view), ".png") for view in figures.views(panel)]
     wide = [panel.file("-pairs", ".png")] if panel.table["compare"] else []
     wide += [panel.file(_ending(curve), ".png") for curve in _watched(panel)]
+    wide += [panel.file(end, ".png") for end in BOUNDS] if panel.table["bounds"] else []
     return curves, [path for path in wide if path.exists()]
 
 
@@ -98,3 +100,18 @@ def _draw_watched(panel: Panel) -> list[Path]:
         figure = along.figure(again.watch(curve.setting, trial, steps), f"{panel.title}\n{words}")
         drawn += figures.save(figure, panel.file(_ending(curve)))
     return drawn
+
+
+def _draw_bounds(panel: Panel) -> list[Path]:
+    """Regret beside its bounds, if the experiment asks for them."""
+    if not panel.table["bounds"]:
+        return []
+    from jaxids.plot import figures, theory
+    from jaxids.report.theory import panel_theories
+
+    theories = panel_theories(panel)
+    if not theories:
+        return []
+    title = ", ".join(filter(None, [panel.title, panel.numbers]))
+    pictures = theory.beside(theories, title, panel.others), theory.looseness(theories, panel.others)
+    return [path for end, each in zip(BOUNDS, pictures, strict=True) for path in figures.save(each, panel.file(end))]

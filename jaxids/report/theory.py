@@ -1,0 +1,115 @@
+"""The regret bounds of a curve, made of what its run recorded, beside its regret.
+
+Theorem 2 is for policies whose action follows from the past. That of UCB, DIDS and, given their draws, the Thompson
+family does, so √(ΣΨ_t ΣI_t) holds in every trial. IDS tosses a coin: Theorem 1, with probability 1 − δ. With ΣΨ_t⁺ in
+place of ΣΨ_t both need the confidence band besides, which fails with probability δ. The worst case bounds ΣΨ_t⁺ by that
+of the UCB action, which the lemma allows for UCB, and for IDS and DIDS with I^F or I^UCB.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxids import bounds, information, policies, ratio
+from jaxids.experiment import build, policy_names
+from jaxids.experiment.curves import Curve, Panel
+from jaxids.policies.rules import surrogate
+from jaxids.programs import as_tree
+
+__all__ = ["Bound", "Theory", "of", "panel_theories"]
+
+ROUNDING = 1e-4  # share by which a regret in single precision may be above its bound
+LEAST = 1e-6  # regret below which a bound is not called so many times as large
+
+
+class Bound(NamedTuple):
+    """A bound of every trial's regret at the recorded steps [trials, R], and the chance with which it may fail."""
+
+    name: str
+    values: np.ndarray
+    allowed: float
+
+    def violated(self, regret: np.ndarray) -> int:
+        """In how many trials the regret is above it at some recorded step."""
+        return int(np.any(regret > self.values * (1 + ROUNDING), axis=1).sum())
+
+    def looseness(self, regret: np.ndarray) -> np.ndarray:
+        """How many times the mean regret its mean is, at every recorded step; NaN before there is regret."""
+        mean = regret.mean(axis=0)
+        return np.where(mean > LEAST, self.values.mean(axis=0) / np.maximum(mean, LEAST), np.nan)
+
+
+class Theory(NamedTuple):
+    """A curve, the theorem it falls under, its bounds, and at how many steps of all trials the chain was broken."""
+
+    curve: Curve
+    theorem: str
+    regret: np.ndarray  # [trials, R]
+    trivial: np.ndarray  # S·T [trials, R]
+    bounds: list[Bound]
+    breaks: int | None  # of policies with a mix
+
+    def informative(self, bound: Bound) -> int | None:
+        """The recorded step from which on the mean bound stays below the trivial one; None if it never does."""
+        above = np.flatnonzero(bound.values.mean(axis=0) >= self.trivial.mean(axis=0))
+        after = above[-1] + 1 if above.size else 0
+        return int(self.curve.steps[after]) if after < len(self.curve.steps) else None
+
+
+def panel_theories(panel: Panel) -> list[Theory]:
+    """The bounds of all curves of a panel that asks for them, but for those whose own code has changed since."""
+    if not panel.table["bounds"]:
+        return []
+    return [of(curve) for curve in panel.curves if _same_source(curve)]
+
+
+def _same_source(curve: Curve) -> bool:
+    try:
+        return policy_names.source(curve.policy).get("source") == curve.setting.get("source")
+    except ValueError:
+        return False
+
+
+def of(curve: Curve) -> Theory:
+    """The bounds of one curve."""
+    policy = build.policy_of(curve.setting)
+    rule, numbers = policy.rule, curve.setting["estimator"]
+    mixes = isinstance(rule, policies.Directed) and not ratio.never_mixes(rule.solver)
+    plain = getattr(rule, "scale", None) is None
+    recorded = {name: _recorded(curve, name) for name in ("regret", *_PARTS)}
+    steps, delta = curve.steps.astype(float), numbers["delta"]
+    gap, gain = recorded["gap_bound"], np.maximum(np.log1p(recorded["signal"]), 1)
+
+    def bound(ratios: np.ndarray, gains: np.ndarray) -> np.ndarray:
+        if not mixes:
+            return np.asarray(bounds.deterministic(ratios, gains))
+        return np.asarray(bounds.randomised(ratios, gains, steps, delta=delta, gap_bound=gap, gain_bound=gain))
+
+    chance = delta if mixes else 0.0
+    found = [Bound("from Ψ", bound(recorded["ratio_sum"], recorded["gain_sum"]), chance)]
+    if plain:
+        found.append(Bound("from Ψ⁺", bound(recorded["surrogate_sum"], recorded["gain_sum"]), chance + delta))
+    if plain and _within_lemma(rule):
+        scale = np.asarray(bounds.beta(recorded["gamma"], delta, numbers["lam"], numbers["norm_bound"]))
+        most = 4 * scale**2 * recorded["spread"] * steps
+        found.append(Bound("worst case", bound(most, recorded["gamma"]), chance + delta))
+    directed = isinstance(rule, policies.Directed) and rule.gap == as_tree(surrogate) and plain
+    breaks = int(recorded["chain_breaks"][:, -1].sum()) if directed else None
+    return Theory(curve, "Theorem 1" if mixes else "Theorem 2", recorded["regret"], gap * steps, found, breaks)
+
+
+_PARTS = ("ratio_sum", "surrogate_sum", "gain_sum", "gamma", "signal", "spread", "gap_bound", "chain_breaks")
+
+
+def _recorded(curve: Curve, name: str) -> np.ndarray:
+    values = curve.read(name)
+    assert values is not None
+    return values.astype(float)
+
+
+def _within_lemma(rule: object) -> bool:
+    """Whether the ratio of what a rule plays is at most that of the UCB action."""
+    if isinstance(rule, policies.Directed):
+        about = [as_tree(each) for each in (information.f, information.ucb)]
+        return rule.information in about and rule.gap == as_tree(surrogate)
+    return isinstance(rule, policies.Optimistic)
