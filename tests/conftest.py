@@ -10,7 +10,7 @@ from jaxtyping import install_import_hook
 
 # `float` takes an int, as type checkers have it. The edge (policies, problems, the simulator) checks what users pass by
 # itself, and the tests pass it wrong types.
-CHECKED = ("lanes", "draws", "beliefs", "confidence", "checks", "ratio", "information")
+CHECKED = ("lanes", "draws", "beliefs", "confidence", "checks", "ratio", "information", "bounds")
 install_import_hook(
     [f"jaxids.{name}" for name in CHECKED],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
