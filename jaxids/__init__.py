@@ -4,7 +4,19 @@ TYPE_CHECKING = False  # as of `typing`, whose import takes as long as the inter
 if TYPE_CHECKING:
     from typing import Any
 
-    from jaxids import beliefs, confidence, domains, fields, information, kernels, policies, problems, ratio, series
+    from jaxids import (
+        beliefs,
+        bounds,
+        confidence,
+        domains,
+        fields,
+        information,
+        kernels,
+        policies,
+        problems,
+        ratio,
+        series,
+    )
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
@@ -14,6 +26,7 @@ __all__ = [
     "Result",
     "Results",
     "beliefs",
+    "bounds",
     "confidence",
     "domains",
     "fields",

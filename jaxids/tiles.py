@@ -151,7 +151,9 @@ def _step(
     problem: Problem, policy: policies.Policy, hooks: _Hooks, step: Int[Array, ""], trials: Trials, carry: _Carry
 ) -> _Carry:
     agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
-    series = {name: _after(hook, (carry.series or {}).get(name), hooked(name, hook, seen)) for name, hook in hooks.series}
+    series = {
+        name: _after(hook, (carry.series or {}).get(name), hooked(name, hook, seen)) for name, hook in hooks.series
+    }
     kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
     totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added, carry.fault.kind.ndim)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None

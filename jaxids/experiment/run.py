@@ -114,7 +114,9 @@ def _described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
         | {"folder": f"tiles/{job.folder.name}"}
         for job in jobs
     ]
-    kept = {name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare", "watch", "bounds")}
+    kept = {
+        name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare", "watch", "bounds")
+    }
     kept |= {"changes": experiment.changes}
     return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": cells} | kept
 
