@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxids import bounds, kernels, policies, problems, series, simulate
+from jaxids import bounds, information, kernels, policies, problems, series, simulate
 
 TOLERANCE = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-12}
 RATIOS, GAINS, STEPS = np.array([[0.0], [3.0], [5e4]]), np.array([0.2, 1.0, 30.0]), np.array([1, 2, 5000])
@@ -24,7 +24,7 @@ def theorem_1(ratios, information, steps, delta, gap_bound, bound, constant):
     return 5 / 4 * np.sqrt(ratios * gained) + 4 * gap_bound * last
 
 
-@pytest.mark.parametrize("delta", [0.5, 0.01, 1e-6])
+@pytest.mark.parametrize("delta", [0.5, 1e-6])
 @pytest.mark.parametrize("printed", [True, False])
 @pytest.mark.parametrize("gain_bound", [None, 1.0, 4.5])
 def test_randomised(delta, printed, gain_bound, dtype):
@@ -50,9 +50,9 @@ def test_the_tight_constant_is_what_the_proof_gives(x64):
 
 def test_the_two_forms_agree_where_nothing_gains_more_than_one(x64):
     arguments = {"delta": 0.1, "gap_bound": 1.0}
-    for information in (0.0, 0.3, 1.0):
-        first = bounds.randomised(7.0, information, 9, **arguments)
-        np.testing.assert_allclose(first, bounds.randomised(7.0, information, 9, gain_bound=1.0, **arguments))
+    for gains in (0.0, 0.3, 1.0):
+        first = bounds.randomised(7.0, gains, 9, **arguments)
+        np.testing.assert_allclose(first, bounds.randomised(7.0, gains, 9, gain_bound=1.0, **arguments))
     assert bounds.randomised(7.0, 5.0, 9, **arguments) > bounds.randomised(7.0, 5.0, 9, gain_bound=1.0, **arguments)
 
 
@@ -94,33 +94,37 @@ def test_the_sum_of_ratios_bounds_that_of_the_ucb_action(x64, rng):
     np.testing.assert_allclose(lanes, np.full(3, exact / 9), rtol=1e-12)
 
 
-def test_the_bounds_hold_for_ids():
-    """Both theorems, with probability 1 − 2δ for the surrogate: of 400 trials, a failure has probability below 1e-4.
+def test_one_action_for_sure_is_bounded_by_its_ratios(x64, rng):
+    """Theorem 2 on any gaps and gains, with equality where the gains are in proportion to the gaps."""
+    gap, gain = rng.uniform(0, 2, (30, 50)), rng.uniform(1e-3, 4, (30, 50))
+    right = bounds.deterministic(jnp.asarray(np.sum(gap**2 / gain, axis=0)), jnp.asarray(np.sum(gain, axis=0)))
+    assert np.all(np.sum(gap, axis=0) <= right)
+    np.testing.assert_allclose(bounds.deterministic(jnp.asarray(np.sum(gap / 3)), np.sum(3 * gap)), np.sum(gap))
 
-    δ = 1e-7 costs little, as it is inside logarithms.
-    """
-    problem, level = problems.unit_ball(12, 3), 1e-7
-    most = math.log1p(1 / 0.1**2)
-    for name, bound in {
-        "dids": lambda sums: bounds.deterministic(sums["ratio"], sums["information"]),
-        "ids": lambda sums: bounds.randomised(
-            sums["ratio"], sums["information"], 150, delta=level, gap_bound=2.0, gain_bound=most, printed=False
-        ),
-    }.items():
-        policy = policies.PAPER[{"dids": "DIDS-UCB", "ids": "IDS-UCB"}[name]]
-        result = simulate(
-            problem,
-            policy,
-            key=jax.random.key(3),
-            trials=400,
-            steps=150,
-            at=[150],
-            total=lambda step: {"ratio": series.ratio(step), "information": series.information(step)},
-        )
-        right = bound(jax.tree.map(jnp.asarray, result.totals))
-        assert right.shape == result.final.shape
-        assert np.all(result.final <= right)
-        assert np.all(result.totals["information"] <= bounds.gamma_linear(3, 150, lam=1.0, rho=0.1))
+
+def test_the_bound_holds_for_ids():
+    """Theorem 1 with ratios of surrogate gaps: it and the band fail with probability δ each, 4e-5 for 200 trials."""
+    level, steps = 1e-7, 100
+    result = simulate(
+        problems.unit_ball(6, 3),
+        policies.ids(information.ucb, delta=level),
+        key=jax.random.key(3),
+        trials=200,
+        steps=steps,
+        at=[steps],
+        total=lambda step: {"ratio": series.ratio(step), "information": series.information(step)},
+    )
+    sums = jax.tree.map(jnp.asarray, result.totals)
+    most = math.log1p(1 / 0.1**2)  # with features of norm 1, λ = 1 and ρ ≥ 0.1
+    right = bounds.randomised(
+        sums["ratio"], sums["information"], steps, delta=level, gap_bound=2.0, gain_bound=most, printed=False
+    )
+    assert right.shape == result.final.shape
+    assert np.all(result.final <= right)
+    assert np.all(sums["information"] <= bounds.gamma_linear(3, steps, lam=1.0, rho=0.1))
+    beta = bounds.beta(bounds.gamma_linear(3, steps, lam=1.0, rho=0.1), level, 1.0, 1.0)
+    rho = jnp.asarray([0.1, 1.0])  # the ratio of the UCB action rises with both σ and ρ
+    assert np.all(sums["ratio"] <= bounds.ratio_sum_any(beta, jnp.ones(2), rho, steps))
 
 
 @pytest.mark.parametrize("steps", [1, 2, 10, 1000])
@@ -160,7 +164,7 @@ def test_gamma_of_a_gram_matrix_is_that_of_the_best_allocation(x64, rng):
 
 
 @pytest.mark.parametrize("steps", [10, 10_000])
-def test_every_number_of_rounds_gives_a_bound(steps, dtype, rng):
+def test_every_number_of_rounds_gives_a_bound(steps, x64, rng):
     gram = kernels.gram(kernels.rbf(0.2), jnp.linspace(0, 1, 30)[:, None])
     rho = jnp.asarray(rng.uniform(0.3, 1, 30))
     got = [float(bounds.gamma_gram(gram, rho, steps, lam=1.0, rounds=rounds)) for rounds in (1, 3, 30, 500)]
@@ -261,8 +265,6 @@ def test_a_wrong_argument_is_named(function, good):
     function = inspect.unwrap(function)  # the tests' check of types would be quicker
     assert np.all(np.isfinite(function(**good)))
     for name, bad in itertools.product(good, ("a", np.nan, [None], -1.0, 1j)):
-        if name == "gram" and bad == -1.0:
-            continue
         with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
             function(**good | {name: bad})
     for name in good.keys() & {"steps", "rank", "dim"}:
