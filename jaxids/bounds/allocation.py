@@ -9,6 +9,8 @@ The steps v_k ← v_k ∂_k F(v) / Σ v ∂F(v), those of the multiplicative alg
 sides together; each gives a bound, the least of which is kept.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -38,10 +40,10 @@ def gamma_gram(
     if steps.ndim or rho.ndim > 1:
         name, array = ("steps", steps) if steps.ndim else ("rho", rho)
         raise ValueError(f"{name}: got shape {list(array.shape)}; it takes a number, one call or vmap for each")
-    return _certified(_root(gram) / (rho * jnp.sqrt(lam)), steps, rounds)
+    return _certified(_root(gram) / (rho * jnp.sqrt(lam)), steps, jnp.asarray(rounds))
 
 
-def _matrix(gram: Array) -> Float[Array, "K K"]:
+def _matrix(gram: Any) -> Float[Array, "K K"]:
     gram = checks.floats("gram", gram, ("K", "K"))
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"gram: got shape {list(gram.shape)}; it takes [K, K]")
@@ -53,7 +55,8 @@ def _root(gram: Float[Array, "K K"]) -> Float[Array, "r K"]:
     return jnp.sqrt(jnp.maximum(values, 0))[:, None] * vectors.T
 
 
-def _certified(features: Float[Array, "r K"], steps: Float[Array, ""], rounds: int) -> Float[Array, ""]:
+@jax.jit
+def _certified(features: Float[Array, "r K"], steps: Float[Array, ""], rounds: Int[Array, ""]) -> Float[Array, ""]:
     """The least bound on the way from even shares."""
     count = features.shape[1]
 

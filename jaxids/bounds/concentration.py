@@ -77,7 +77,9 @@ def supermartingale(variances: Number, delta: Number, offset: Number) -> Float[A
 
 def conditional_means(means: Number, bound: Number, delta: Number, offset: Number) -> Float[Array, "..."]:
     """Lemma 3, first form: what Σ m_t − X_t exceeds at any T with probability at most δ, from M_T and b ≥ X_t ≥ 0."""
-    means, bound = numbers(means=means, bound=bound)
+    checks.within("delta", delta, 0, 1)
+    checks.positives("offset", offset)
+    means, bound, delta, offset = numbers(means=means, bound=bound, delta=delta, offset=offset)
     return supermartingale(bound * means, delta, offset)
 
 

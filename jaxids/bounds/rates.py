@@ -41,9 +41,10 @@ def gamma(rank: Amount, steps: Amount, signal: Number) -> Float[Array, "..."]:
 def gamma_linear(dim: Amount, steps: Amount, *, lam: Number, rho: Number, norm: Number = 1.0) -> Float[Array, "..."]:
     """γ_T ≤ d log(1 + T L²/(dλρ²)) of features of norm ≤ L in d dimensions, ρ the least noise bound."""
     at_least("dim", dim, 1)
+    at_least("steps", steps, 1)
     checks.positives("lam", lam)
     checks.noise_bounds("rho", rho)
-    dim, lam, rho, norm = numbers(dim=dim, lam=lam, rho=rho, norm=norm)
+    dim, steps, lam, rho, norm = numbers(dim=dim, steps=steps, lam=lam, rho=rho, norm=norm)
     return gamma(dim, steps, norm**2 / (lam * rho**2))
 
 
