@@ -19,13 +19,12 @@ from jaxtyping import Array, Float, Int
 
 from jaxids import checks
 from jaxids.bounds.arguments import Amount, at_least, numbers
-from jaxids.types import Number
 
 __all__ = ["gamma_gram"]
 
 
 def gamma_gram(
-    gram: Float[Array, "K K"], rho: Number | Float[Array, "K"], steps: Amount, *, lam: Number, rounds: int = 100
+    gram: Float[Array, "K K"], rho: Amount | Float[Array, "K"], steps: Amount, *, lam: Amount, rounds: int = 100
 ) -> Float[Array, ""]:
     """An upper bound of γ_T at points with this Gram matrix and noise bounds, up to rounding.
 

@@ -11,7 +11,7 @@ from jaxids import checks
 
 __all__ = ["Amount", "above", "at_least", "numbers"]
 
-Amount = Real[Array, "..."] | float
+Amount = Real[Array, "..."] | Real[np.ndarray, "..."] | float
 """A number, or one for every trial, recorded step or both; whole numbers will do."""
 
 

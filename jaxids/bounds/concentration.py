@@ -27,13 +27,12 @@ from jaxtyping import Array, Float
 
 from jaxids import checks, lanes
 from jaxids.bounds.arguments import Amount, above, at_least, numbers
-from jaxids.types import Number
 
 __all__ = ["conditional_means", "conditional_sum", "freedman", "freedman_tail", "spread", "supermartingale"]
 
 
 def freedman(
-    variances: Number, bound: Number, steps: Amount, delta: Number, *, printed: bool = False, one_sided: bool = False
+    variances: Amount, bound: Amount, steps: Amount, delta: Amount, *, printed: bool = False, one_sided: bool = False
 ) -> Float[Array, "..."]:
     """What a martingale M_T whose differences are ≤ b exceeds with probability at most δ, from V_T and at one T."""
     checks.within("delta", delta, 0, 1)
@@ -46,7 +45,7 @@ def freedman(
     return jnp.maximum(4 * bound * log, 2 * lanes.root(variances) * jnp.sqrt(log))
 
 
-def freedman_tail(lam: Number, steps: Amount, growth: Number = 5 / 3) -> Float[Array, "..."]:
+def freedman_tail(lam: Amount, steps: Amount, growth: Amount = 5 / 3) -> Float[Array, "..."]:
     """P[M_T ≥ λ max{λb, √V_T}] ≤ (l + 1) exp(−λ²/(2β + 2/3)), l = ⌈log(T/λ²)/log β⌉, β the growth of the layers."""
     at_least("steps", steps, 1)
     above("growth", growth, 1)
@@ -58,7 +57,7 @@ def freedman_tail(lam: Number, steps: Amount, growth: Number = 5 / 3) -> Float[A
     return jnp.where(some, jnp.minimum(tail, 1), 1)
 
 
-def spread(second_moments: Number, bounds: Number) -> Float[Array, "..."]:
+def spread(second_moments: Amount, bounds: Amount) -> Float[Array, "..."]:
     """C_t² of a difference ξ ≤ U with E ξ²: E ξ² where that is ≥ U², else (U + E ξ²/U)²/4, which is larger."""
     second, bounds = numbers(second_moments=second_moments, bounds=bounds)
     wide = second >= bounds**2
@@ -66,7 +65,7 @@ def spread(second_moments: Number, bounds: Number) -> Float[Array, "..."]:
     return jnp.where(wide, second, (safe + second / safe) ** 2 / 4)
 
 
-def supermartingale(variances: Number, delta: Number, offset: Number) -> Float[Array, "..."]:
+def supermartingale(variances: Amount, delta: Amount, offset: Amount) -> Float[Array, "..."]:
     """The anytime bound: what S_T exceeds at any T with probability at most δ, from A_T = ΣC_t² and one l for all T."""
     checks.within("delta", delta, 0, 1)
     checks.positives("offset", offset)
@@ -75,7 +74,7 @@ def supermartingale(variances: Number, delta: Number, offset: Number) -> Float[A
     return jnp.sqrt(2 * (variances + offset) * log)
 
 
-def conditional_means(means: Number, bound: Number, delta: Number, offset: Number) -> Float[Array, "..."]:
+def conditional_means(means: Amount, bound: Amount, delta: Amount, offset: Amount) -> Float[Array, "..."]:
     """Lemma 3, first form: what Σ m_t − X_t exceeds at any T with probability at most δ, from M_T and b ≥ X_t ≥ 0."""
     checks.within("delta", delta, 0, 1)
     checks.positives("offset", offset)
@@ -83,7 +82,7 @@ def conditional_means(means: Number, bound: Number, delta: Number, offset: Numbe
     return supermartingale(bound * means, delta, offset)
 
 
-def conditional_sum(values: Number, bound: Number, delta: Number) -> Float[Array, "..."]:
+def conditional_sum(values: Amount, bound: Amount, delta: Amount) -> Float[Array, "..."]:
     """Lemma 3, second form: what Σ m_t exceeds at any T with probability at most δ, from ΣX_t and a fixed b ≥ 1."""
     checks.within("delta", delta, 0, 1)
     at_least("bound", bound, 1)

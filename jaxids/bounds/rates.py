@@ -16,7 +16,6 @@ from jaxtyping import Array, Float
 from jaxids import checks
 from jaxids.bounds.arguments import Amount, at_least, numbers
 from jaxids.confidence import beta  # of γ_T in place of log det V_t − log det V_0, which it bounds: β_T
-from jaxids.types import Number
 
 __all__ = [
     "beta",
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 
-def gamma(rank: Amount, steps: Amount, signal: Number) -> Float[Array, "..."]:
+def gamma(rank: Amount, steps: Amount, signal: Amount) -> Float[Array, "..."]:
     """γ_T ≤ r log(1 + T s/r) from the rank of the kernel (d if it is linear), T and s = max_x σ_0(x)²/ρ(x)²."""
     at_least("rank", rank, 1)
     at_least("steps", steps, 1)
@@ -38,7 +37,7 @@ def gamma(rank: Amount, steps: Amount, signal: Number) -> Float[Array, "..."]:
     return rank * jnp.log1p(steps * signal / rank)
 
 
-def gamma_linear(dim: Amount, steps: Amount, *, lam: Number, rho: Number, norm: Number = 1.0) -> Float[Array, "..."]:
+def gamma_linear(dim: Amount, steps: Amount, *, lam: Amount, rho: Amount, norm: Amount = 1.0) -> Float[Array, "..."]:
     """γ_T ≤ d log(1 + T L²/(dλρ²)) of features of norm ≤ L in d dimensions, ρ the least noise bound."""
     at_least("dim", dim, 1)
     at_least("steps", steps, 1)
@@ -66,7 +65,7 @@ def gamma_rbf_rate(dim: Amount, steps: Amount, *, printed: bool = False) -> Floa
 
 
 def rate(
-    rho_bound: Number, beta: Number, gamma: Number, steps: Amount, *, delta: Number | None = None
+    rho_bound: Amount, beta: Amount, gamma: Amount, steps: Amount, *, delta: Amount | None = None
 ) -> Float[Array, "..."]:
     """The corollary's rate of regret: R β_T √(T(γ_T + log(1/δ))) of IDS, or with no δ R β_T √(T γ_T) of DIDS."""
     at_least("steps", steps, 1)
@@ -79,7 +78,7 @@ def rate(
     return rho_bound * beta * jnp.sqrt(steps * (gamma - jnp.log(level)))
 
 
-def regret_rate(gamma: Number, steps: Amount, *, delta: Number) -> Float[Array, "..."]:
+def regret_rate(gamma: Amount, steps: Amount, *, delta: Amount) -> Float[Array, "..."]:
     """The last column of Table 1: (γ_T + log(1/δ))√T."""
     at_least("steps", steps, 1)
     checks.within("delta", delta, 0, 1)

@@ -21,7 +21,6 @@ from jaxtyping import Array, Float
 from jaxids import checks, lanes
 from jaxids.bounds.arguments import Amount, at_least, numbers
 from jaxids.bounds.concentration import conditional_sum
-from jaxids.types import Number
 
 __all__ = ["deterministic", "randomised", "ratio_sum", "ratio_sum_any", "trivial", "ucb_ratio"]
 
@@ -30,13 +29,13 @@ SMALL = 1e-3  # below which s/log(1 + s) is summed as a series
 
 
 def randomised(
-    ratios: Number,
-    information: Number,
+    ratios: Amount,
+    information: Amount,
     steps: Amount,
     *,
-    delta: Number,
-    gap_bound: Number,
-    gain_bound: Number | None = None,
+    delta: Amount,
+    gap_bound: Amount,
+    gain_bound: Amount | None = None,
     printed: bool = True,
 ) -> Float[Array, "..."]:
     """Theorem 1, from ΣΨ_t, ΣI_t or γ_T, T, S and b.
@@ -64,13 +63,13 @@ def randomised(
     return 5 / 4 * lanes.root(ratios) * jnp.sqrt(expected) + 4 * gap_bound * log
 
 
-def deterministic(ratios: Number, information: Number) -> Float[Array, "..."]:
+def deterministic(ratios: Amount, information: Amount) -> Float[Array, "..."]:
     """Theorem 2, from ΣΨ_t and ΣI_t or γ_T: of a policy that plays one action for sure, and with probability 1."""
     ratios, information = numbers(ratios=ratios, information=information)
     return lanes.root(ratios) * lanes.root(information)
 
 
-def ucb_ratio(beta: Number, var: Number, rho: Number, *, printed: bool = False) -> Float[Array, "..."]:
+def ucb_ratio(beta: Amount, var: Amount, rho: Amount, *, printed: bool = False) -> Float[Array, "..."]:
     """Ψ⁺ of the UCB action with I^F or I^UCB, 4β²σ²/log(1 + σ²/ρ²): 4β²ρ² where nothing is left to learn."""
     checks.flag("printed", printed)
     checks.noise_bounds("rho", rho)
@@ -78,7 +77,7 @@ def ucb_ratio(beta: Number, var: Number, rho: Number, *, printed: bool = False) 
     return (8 if printed else 4) * beta**2 * rho**2 * _over_log(var / rho**2)
 
 
-def ratio_sum(beta: Number, rho_bound: Number, steps: Amount) -> Float[Array, "..."]:
+def ratio_sum(beta: Amount, rho_bound: Amount, steps: Amount) -> Float[Array, "..."]:
     """ΣΨ_t⁺ ≤ 8β_T²R²T of IDS, DIDS and UCB, where I_t(x_UCB) ≤ 1 at every step."""
     at_least("steps", steps, 1)
     checks.noise_bounds("rho_bound", rho_bound)
@@ -87,7 +86,7 @@ def ratio_sum(beta: Number, rho_bound: Number, steps: Amount) -> Float[Array, ".
 
 
 def ratio_sum_any(
-    beta: Number, var: Float[Array, "K ..."], rho: Float[Array, "K ..."], steps: Amount
+    beta: Amount, var: Float[Array, "K ..."], rho: Float[Array, "K ..."], steps: Amount
 ) -> Float[Array, "..."]:
     """ΣΨ_t⁺ ≤ T · max_x 4β_T²σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²), however much is gained in a step.
 
@@ -106,7 +105,7 @@ def ratio_sum_any(
     return beta**2 * most * steps
 
 
-def trivial(steps: Amount, gap_bound: Number) -> Float[Array, "..."]:
+def trivial(steps: Amount, gap_bound: Amount) -> Float[Array, "..."]:
     """T·S, above which a bound says nothing."""
     at_least("steps", steps, 1)
     steps, gap_bound = numbers(steps=steps, gap_bound=gap_bound)

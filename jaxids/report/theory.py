@@ -8,6 +8,7 @@ of the UCB action, which the lemma allows for UCB, and for IDS and DIDS with I^F
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxids import bounds, information, policies, ratio
@@ -90,7 +91,7 @@ def of(curve: Curve) -> Theory:
     if plain:
         found.append(Bound("from Ψ⁺", bound(recorded["surrogate_sum"], recorded["gain_sum"]), chance + delta))
     if plain and _within_lemma(rule):
-        scale = np.asarray(bounds.beta(recorded["gamma"], delta, numbers["lam"], numbers["norm_bound"]))
+        scale = np.asarray(bounds.beta(jnp.asarray(recorded["gamma"]), delta, numbers["lam"], numbers["norm_bound"]))
         most = 4 * scale**2 * recorded["spread"] * steps
         found.append(Bound("worst case", bound(most, recorded["gamma"]), chance + delta))
     directed = isinstance(rule, policies.Directed) and rule.gap == as_tree(surrogate) and plain
