@@ -58,19 +58,33 @@ def band_after(
     belief is linear. Of one trial; vmap makes many.
     """
     checks.positive("lam", lam)
+    checks.within("delta", delta, 0, 1)
+    checks.not_negative("norm_bound", norm_bound)
     actions = checks.floats("actions", actions, ("K", "d"))
     count, dtype = actions.shape[0], actions.dtype
     played, rewards = _observed(played, rewards, count, dtype)
     rho = _bounds("rho", rho, count, dtype)
     bounds = rho[played] if past is None else _bounds("past", past, len(played), dtype)
-    weights = jnp.zeros(count, dtype).at[played].add(1 / bounds**2)
-    weighted = jnp.zeros(count, dtype).at[played].add(rewards / bounds**2)
-    lam = jnp.asarray(lam, dtype)
-    if kernel is None:
-        belief, state = linear, _linear(actions, weights, weighted, lam)
-    else:
-        belief, state = dense, dense.after(kernels.gram(kernel, actions) / lam, weights, weighted)
-    return Band(belief, state, actions.T, rho, delta, lam, norm_bound)
+    kernel = None if kernel is None else kernels.check(kernel, actions.shape[1])
+    state = _after(kernel, actions, played, rewards, bounds, jnp.asarray(lam, dtype))
+    return Band(linear if kernel is None else dense, state, actions.T, rho, delta, lam, norm_bound)
+
+
+@jax.jit
+def _after(
+    kernel: Any,
+    actions: Float[Array, "K d"],
+    played: Int[Array, "n"],
+    rewards: Float[Array, "n"],
+    bounds: Float[Array, "n"],
+    lam: Float[Array, ""],
+) -> Any:
+    """The belief, observations of one action counted together."""
+    none = jnp.zeros(actions.shape[0], actions.dtype)
+    weights, weighted = none.at[played].add(1 / bounds**2), none.at[played].add(rewards / bounds**2)
+    if kernel is not None:
+        return dense.after(kernels.gram(kernel, actions) / lam, weights, weighted)
+    return _linear(actions, weights, weighted, lam)
 
 
 def _linear(

@@ -13,6 +13,7 @@ has a gradient but no Hessian, they are those of the side on which one action is
 in gaps ≥ 0. Where Ψ* is +∞, and where both gap and gain of what is played are 0, they are 0.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -55,7 +56,11 @@ class _Ends(NamedTuple):
 
 def mixed(gap: Any, gain: Any) -> ratio.Mix:
     """The mix of `ratio.exact`, whose weight and value may be differentiated twice."""
-    gap, gain = vectors(gap, gain)
+    return _mixed(*vectors(gap, gain))
+
+
+@jax.jit
+def _mixed(gap: Vector, gain: Vector) -> ratio.Mix:
     found, ends = _found(gap, gain)
     return ratio.Mix(found.first, found.second, _weight(ends, found.weight), _value(ends, found.weight))
 
@@ -76,23 +81,27 @@ def slopes(gap: Any, gain: Any) -> Slopes:
     >>> slopes([1.0, 2.0], [0.5, 4.0]).gap  # only the second is played: 2Δ/g
     Array([0., 1.], dtype=float32)
     """
-    return _sloped(least, gap, gain)
+    return _sloped("value", *vectors(gap, gain))
 
 
 def weight_slopes(gap: Any, gain: Any) -> Slopes:
     """The minimiser's weight and its gradient, which is 0 where one action is played alone."""
-    return _sloped(weight, gap, gain)
+    return _sloped("weight", *vectors(gap, gain))
 
 
-def _sloped(of: Any, gap: Any, gain: Any) -> Slopes:
-    gap, gain = vectors(gap, gain)
-    value, back = jax.vjp(of, gap, gain)
+@partial(jax.jit, static_argnums=0)
+def _sloped(part: str, gap: Vector, gain: Vector) -> Slopes:
+    value, back = jax.vjp(lambda *both: getattr(_mixed(*both), part), gap, gain)
     return Slopes(value, *back(jnp.ones_like(value)))
 
 
 def curvature(gap: Any, gain: Any) -> Curvature:
     """The Hessian of Ψ*, lane by lane, at most four by four of it other than 0."""
-    gap, gain = vectors(gap, gain)
+    return _curved(*vectors(gap, gain))
+
+
+@jax.jit
+def _curved(gap: Vector, gain: Vector) -> Curvature:
     found, ends = _found(gap, gain)
     ones, numbers = jnp.ones_like(found.weight), tuple(ends)
 

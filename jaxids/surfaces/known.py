@@ -5,14 +5,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, UInt32
 
 from jaxids import checks, draws, information
 from jaxids.confidence import Band
 from jaxids.policies.policy import checked
+from jaxids.programs import as_tree
 from jaxids.surfaces.derivatives import least
 
-__all__ = ["gap_and_gain", "of_band"]
+__all__ = ["TAKES", "gap_and_gain", "of_band"]
+
+TAKES = "a function of a band and a stream"
 
 
 def gap_and_gain(
@@ -21,15 +24,23 @@ def gap_and_gain(
     """Δ⁺ and the gain of every action of a band, lane by lane; if the information function draws, with `key`."""
     if not isinstance(band, Band):
         raise ValueError(f"band: got {checks.shown(band)}; it takes one of jaxids.confidence or jaxids.fields")
-    takes = "a function of a band and a stream"
-    checks.function("information", information, takes)
+    checks.function("information", information, TAKES)
     if key is None:
         key = jax.random.key(0)
     checks.key("key", key)
     words = jax.random.bits(key, (2, *band.rho.shape[1:]), jnp.uint32)
-    with checks.naming("information", information, takes):
+    return _seen(as_tree(information), band, words)
+
+
+@jax.jit
+def _seen(
+    information: Any, band: Band, words: UInt32[Array, "2 ..."]
+) -> tuple[Float[Array, "K ..."], Float[Array, "K ..."]]:
+    """The gap first: what belongs to the whole set is then known outside any loop of the information function."""
+    gap = band.gap
+    with checks.naming("information", information, TAKES):
         gain = information(band, draws.child(draws.Stream(words, jnp.uint32(0)), 1))
-    return band.gap, checked("information", gain, band)
+    return gap, checked("information", gain, band)
 
 
 def of_band(

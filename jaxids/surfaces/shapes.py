@@ -11,7 +11,7 @@ from jaxids import checks, information, ratio
 from jaxids.fields import Field
 from jaxids.programs import as_tree
 from jaxids.ratio.mixes import Scalar, vectors
-from jaxids.surfaces.known import gap_and_gain
+from jaxids.surfaces.known import TAKES, gap_and_gain
 
 __all__ = ["Between", "Simplex", "between", "pairs", "simplex"]
 
@@ -100,7 +100,7 @@ def between(
         raise ValueError(f"field: got {checks.shown(field)}; it takes one of jaxids.fields, as of fields.fit")
     places = _inside(field, "points", points)
     second = places if others is None else _inside(field, "others", others)
-    checks.function("information", information, "a function of a band and a stream")
+    checks.function("information", information, TAKES)
     if key is not None:
         checks.key("key", key)
     return _between(as_tree(information), field, places, second, key)

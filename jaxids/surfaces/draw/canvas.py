@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxids.plot.styles import RC
 
-__all__ = ["axes", "bar", "colours", "figure", "styled"]
+__all__ = ["axes", "bar", "colours", "figure", "on_white", "styled"]
 
 DPI = 160
 DECADES = 3  # of Ψ above the least that colours tell apart
@@ -40,6 +40,13 @@ def figure(size: tuple[float, float]) -> Any:
     return Figure(figsize=size, dpi=DPI, layout="constrained")
 
 
+def on_white(text: Any) -> None:
+    """A text that can be read above lines and colours."""
+    from matplotlib.patheffects import withStroke
+
+    text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+
+
 def colours(values: np.ndarray) -> dict[str, Any]:
     """Colours by the logarithm of Ψ, from the least on; what is 0 or +∞ is at an end."""
     from matplotlib.colors import LogNorm
@@ -50,11 +57,12 @@ def colours(values: np.ndarray) -> dict[str, Any]:
     return {"norm": LogNorm(low, high, clip=True), "cmap": "viridis"}
 
 
-def bar(ax: Any, drawn: Any, label: str) -> None:
-    """A bar of colours beside the axes, with plain numbers."""
+def bar(ax: Any, drawn: Any, values: np.ndarray, label: str) -> None:
+    """A bar of colours beside the axes, with plain numbers, and a tip if some values lie beyond."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    bar = ax.figure.colorbar(drawn, ax=ax, label=label, shrink=0.9, extend="max")
+    beyond = "max" if values.max() > drawn.norm.vmax else "neither"
+    bar = ax.figure.colorbar(drawn, ax=ax, label=label, shrink=0.9, extend=beyond)
     bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())

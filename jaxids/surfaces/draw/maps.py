@@ -8,7 +8,7 @@ import numpy as np
 from jaxids import checks
 from jaxids.plot.styles import BLACK, VERMILION
 from jaxids.surfaces.diagrams import Phases
-from jaxids.surfaces.draw.canvas import axes, bar, colours, styled
+from jaxids.surfaces.draw.canvas import axes, bar, colours, on_white, styled
 from jaxids.surfaces.shapes import Between, Simplex
 
 __all__ = ["between", "pairs", "phases", "simplex"]
@@ -33,7 +33,7 @@ def pairs(values: Any, ax: Any = None) -> Any:
     for axis in (ax.xaxis, ax.yaxis):
         axis.get_major_locator().set_params(integer=True)
     ax.grid(False)
-    bar(ax, drawn, "least Ψ of the pair (log)")
+    bar(ax, drawn, least, "least Ψ of the pair (log)")
     return ax
 
 
@@ -59,7 +59,7 @@ def simplex(found: Simplex, ax: Any = None, *, names: Sequence[str] = ("action 0
     ax.set_title(f"least Ψ = {value[best]:.3g} at {shares}", loc="left", pad=16)
     ax.set(aspect="equal", xlim=(-0.04, 1.04), ylim=(-0.04, 0.91))
     ax.set_axis_off()
-    bar(ax, drawn, "Ψ (log)")
+    bar(ax, drawn, value, "Ψ (log)")
     return ax
 
 
@@ -81,7 +81,7 @@ def between(found: Between, points: Any, others: Any = None, ax: Any = None) -> 
     line = np.ndim(points) == 2 and np.shape(points)[1] == 1
     ax.set(xlabel="the other x" if line else "the other point", ylabel="x" if line else "point")
     ax.grid(False)
-    bar(ax, drawn, "least Ψ of the pair (log)")
+    bar(ax, drawn, value, "least Ψ of the pair (log)")
     return ax
 
 
@@ -97,8 +97,6 @@ def _ticks(name: str, points: Any, count: int) -> np.ndarray:
 @styled
 def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", "second")) -> Any:
     """Where IDS mixes, by the weight on the action of more gain, and where it plays one: from `surfaces.phases`."""
-    from matplotlib.patheffects import withStroke
-
     ax = axes(ax, (4.6, 3.5))
     x, y = np.asarray(found.first, float), np.asarray(found.second, float)
     weight = np.where(found.mixes, found.mix.weight, np.nan).T
@@ -114,8 +112,7 @@ def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", 
         if here.mean() > 0.02:
             row, column = _inside(here)
             text = f"{low}" if low == high else f"{low} + {high}"
-            letters = ax.text(x[column], y[row], text, ha="center", va="center", size=8)
-            letters.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+            on_white(ax.text(x[column], y[row], text, ha="center", va="center", size=8))
     ax.set_title(f"IDS mixes two actions in {found.mixes.mean():.0%} of the problems", loc="left")
     ax.set(xlabel=names[0], ylabel=names[1])
     ax.grid(False)

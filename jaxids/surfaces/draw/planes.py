@@ -36,7 +36,7 @@ def plane(found: Plane, ax: Any = None, *, played: int | None = None) -> Any:
         look = {"size": 7, "color": VERMILION, "va": "bottom" if low else "top", "zorder": 6}
         ax.plot(gain[action], gap[action], "o", ms=8, mfc="none", mec=VERMILION, mew=1.2, zorder=5)
         place, away = (gain[action], gap[action]), (6, 3 if low else -4)
-        ax.annotate(f"{action}: {share:.0%}", place, away, textcoords="offset points", **look)
+        canvas.on_white(ax.annotate(f"{action}: {share:.0%}", place, away, textcoords="offset points", **look))
     ax.plot(mixed_gain, mixed_gap, "D", color=VERMILION, ms=4.5, mec="white", mew=0.7, zorder=6, label="IDS")
     if played is not None:
         ax.plot(gain[played], gap[played], "x", color=BLACK, ms=5, mew=1.2, zorder=7, label="played")
