@@ -78,8 +78,8 @@ def weight(gap: Any, gain: Any) -> Scalar:
 def slopes(gap: Any, gain: Any) -> Slopes:
     """Ψ* and its gradient, lane by lane.
 
-    >>> slopes([1.0, 2.0], [0.5, 4.0]).gap  # only the second is played: 2Δ/g
-    Array([0., 1.], dtype=float32)
+    >>> slopes([1.0, 2.0], [1.0, 1.5]).gap  # only the first is played: 2Δ/g
+    Array([2., 0.], dtype=float32)
     """
     return _sloped("value", *vectors(gap, gain))
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxids import checks, ratio
 from jaxids.ratio.mixes import vectors
+from jaxids.surfaces.derivatives import mixed
 
 __all__ = ["Plane", "hull", "plane"]
 
@@ -36,7 +37,7 @@ def plane(gap: Any, gain: Any) -> Plane:
     gap, gain = vectors(gap, gain)
     if gap.ndim != 1:
         raise ValueError(f"gap, gain: got shape {list(gap.shape)}; they take [K], those of one trial and step")
-    mix = ratio.exact(gap, gain)
+    mix = mixed(gap, gain)
     point = jnp.stack([ratio.blend(mix.weight, v[mix.first], v[mix.second]) for v in (gap, gain)])
     return Plane(gap, gain, hull(np.asarray(gap, float), np.asarray(gain, float)), mix, point, _curve(gap, gain, mix))
 

@@ -20,20 +20,20 @@ __all__ = ["Effort", "effort", "helps_most"]
 def helps_most(
     band: Band, information: information.Information = information.ucb, *, key: Key[Array, ""] | None = None
 ) -> Float[Array, "K ..."]:
-    """−∂Ψ*/∂log ρ(x) of every action, lane by lane: by how much the ratio falls, per log of less noise, and where.
+    """−∂Ψ*/∂log(1/ρ(x)) ≥ 0 of every action, lane by lane: how much the ratio falls as that action's noise does.
 
     The noise is that of the next observation, with the belief as it is, so only actions of the mix count.
 
     >>> band = surfaces.band_after(jnp.eye(3), [0, 1, 2], [1.0, 0.9, 0.0], 0.5)
-    >>> helps_most(band, information.f)  # nearly all at the two that are uncertain and good
-    Array([0., 0., 3.6...], dtype=float32)
+    >>> helps_most(band, information.f).argmax()
+    Array(0, dtype=int32)
     """
     gap_and_gain(band, information, key=key)  # a ValueError here names what is wrong
 
     def total(log_rho: Float[Array, "K ..."]) -> Float[Array, ""]:
         return jnp.sum(of_band(band, information, rho=jnp.exp(log_rho), key=key))
 
-    return -jax.grad(total)(jnp.log(band.rho))
+    return jax.grad(total)(jnp.log(band.rho))
 
 
 class Effort(NamedTuple):
