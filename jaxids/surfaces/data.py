@@ -140,11 +140,8 @@ def of_data(
     """Ψ* after data, to be differentiated; `of=weight` for the minimiser's weight, and more as `band_after` takes it.
 
     >>> actions, rho = jnp.eye(2), jnp.array([0.5, 1.0])
-    >>> given = actions, [0, 1], [1.0, 0.2]
-    >>> jax.grad(of_data, argnums=3)(*given, rho)  # of the next observation and of those past
+    >>> jax.grad(of_data, argnums=3)(actions, [0, 1], [1.0, 0.2], rho)  # noise of the next observation and of the past
     Array([-20.4..., 167.0...], dtype=float32)
-    >>> jax.grad(lambda rho: of_data(*given, rho, past=jnp.array([0.5, 1.0])))(rho)[1]  # of the next alone
-    Array(156.5..., dtype=float32)
     """
     band = band_after(actions, played, rewards, rho, kernel, **numbers)
     return of_band(band, information, key=key, of=of)
