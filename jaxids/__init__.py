@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         problems,
         ratio,
         series,
+        surfaces,
     )
     from jaxids.experiment.load import load
     from jaxids.experiment.results import Results
@@ -38,6 +39,7 @@ __all__ = [
     "ratio",
     "series",
     "simulate",
+    "surfaces",
 ]
 _HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.load"}
 
