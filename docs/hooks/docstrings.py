@@ -5,9 +5,13 @@ from typing import Any
 
 import griffe
 
+from jaxids import names
+
 EXAMPLE = re.compile(r"^ *>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 COMMENT = re.compile(r"^[^#]*?\S\s+#\s(?P<text>.+)$")
 ARRAYS = {"Float", "Int", "UInt32", "Bool", "Real", "Key"}  # of jaxtyping
+SHORT = {"_DELTA": names.DELTA, "_LAM": names.LAM, "_NORM": names.NORM_BOUND}
+DEFAULTS = SHORT | {f"names.{name}": getattr(names, name) for name in names.__all__}
 
 
 class Docstrings(griffe.Extension):
@@ -21,14 +25,15 @@ class Docstrings(griffe.Extension):
             obj.docstring = None
 
     def on_function_instance(self, *, func: griffe.Function, **_: Any) -> None:
-        """Mend the shapes in a signature."""
+        """Mend the shapes in a signature, and show defaults as numbers."""
         func.returns = _shaped(func.returns)
         for parameter in func.parameters:
             parameter.annotation = _shaped(parameter.annotation)
+            parameter.default = _plain(parameter.default)
 
     def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
         """Mend the shapes in a type, and take the comment on the line of a field for its docstring."""
-        attr.annotation, attr.value = _shaped(attr.annotation), _shaped(attr.value)
+        attr.annotation, attr.value = _shaped(attr.annotation), _shaped(_plain(attr.value))
         if attr.docstring is None and attr.lineno is not None and attr.lineno == attr.endlineno:
             found = COMMENT.match(attr.lines_collection[attr.filepath][attr.lineno - 1])
             if found:
@@ -48,6 +53,11 @@ class Docstrings(griffe.Extension):
 
 def _sentence(comment: str) -> str:
     return comment[0].upper() + comment[1:].removesuffix(".") + "."
+
+
+def _plain(written: Any) -> Any:
+    """The number that a constant of the package stands for."""
+    return str(DEFAULTS[str(written)]) if str(written) in DEFAULTS else written
 
 
 def _shaped(written: Any) -> Any:

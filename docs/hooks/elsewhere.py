@@ -6,12 +6,15 @@ from posixpath import normpath, relpath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "experiments/README.md": "experiments.md", "CHANGELOG.md": "changelog.md"}
 NOTEBOOKS = ("quickstart", "paper", "ratio_surfaces", "kernel_bandits", "bounds", "your_own_policy")
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>(?!\w+:|#)[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+
+HREF = re.compile(r'href="(?P<target>(?!\w+:|#)[^"#?]+)')
 
 
 def notebooks() -> list[str]:
@@ -29,6 +32,7 @@ def on_config(config: MkDocsConfig) -> None:
         config.nav.insert(place, {"Notebooks": found})
 
 
+@event_priority(100)  # before plugins look for notebooks
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The pages from elsewhere, and the pictures that they show."""
     for source, page in PAGES.items():
@@ -38,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, place, abs_src_path=str(ROOT / place)))
         files.append(File.generated(config, page, content=text))
     for notebook in notebooks():
-        files.append(File.generated(config, notebook, abs_src_path=str(ROOT / notebook)))
+        files.append(File(notebook, str(ROOT), config.site_dir, config.use_directory_urls))
     return files
 
 
@@ -47,13 +51,26 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return LINK.sub(lambda link: _moved(link, page.file.src_uri), markdown)
 
 
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """The same for notebooks, which are HTML by then."""
+    if not page.file.src_uri.endswith(".ipynb"):
+        return html
+    return HREF.sub(lambda link: f'href="{_place(link["target"], page.file.src_uri, ".html")}', html)
+
+
 def _moved(link: re.Match[str], page: str) -> str:
     """A link from where its text lies as one from where the page is; to code that is no page, only its name."""
-    homes = {page: source for source, page in PAGES.items()}
-    source = homes.get(page, f"docs/{page}")
-    target = normpath(f"{Path(source).parent.as_posix()}/{link['target']}")
-    if target.endswith((".py", ".toml", ".cff")) and (ROOT / target).exists():
+    if link["target"].endswith((".py", ".toml", ".cff")):
         return link["text"]
+    return f"{link['image']}[{link['text']}]({_place(link['target'], page)}{link['anchor'] or ''})"
+
+
+def _place(target: str, page: str, ending: str | None = None) -> str:
+    """Where on the site a file of the project is, seen from a page, with another ending if it is a page."""
+    homes = {page: source for source, page in PAGES.items()}
+    source = homes.get(page, page if page.startswith("notebooks/") else f"docs/{page}")
+    target = normpath(f"{Path(source).parent.as_posix()}/{target}")
     place = PAGES.get(target, target.removeprefix("docs/"))
-    place = relpath(place, Path(page).parent.as_posix())
-    return f"{link['image']}[{link['text']}]({place}{link['anchor'] or ''})"
+    if ending is not None and place.endswith((".md", ".ipynb")):
+        place = place.rsplit(".", 1)[0] + ending
+    return relpath(place, Path(page).parent.as_posix())

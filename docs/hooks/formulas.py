@@ -8,15 +8,20 @@ from latex2mathml.converter import convert
 
 OF_PAGES = re.compile(r'<(span|div) class="arithmatex">\\(?:\(|\[)(.*?)\\(?:\)|\])</\1>', re.DOTALL)
 CODE = re.compile(r"(<(?:pre|code|script|style)\b.*?</(?:pre|code|script|style)>)", re.DOTALL)
-OF_NOTEBOOKS = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\\w$])\$(?P<inline>[^\s$](?:[^$]*?[^\s$\\])?)\$(?!\w)", re.DOTALL)
-MARKDOWN = re.compile(r'(?=<div class="[^"]*jp-Cell)')
-OUTSIDE = re.compile(r'<script[^>]*\bsrc="https?://[^>]*></script>|<script type="text/x-mathjax-config">.*?</script>', re.DOTALL)
+OF_NOTEBOOKS = re.compile(
+    r"\$\$(?P<block>.+?)\$\$|(?<![\\\w$])\$(?P<inline>[^\s$](?:[^$]*?[^\s$\\])?)\$(?!\w)", re.DOTALL
+)
+CELL = re.compile(r'(?=<div class="jp-Cell jp-)')
+NAME = re.compile(r"((?<!<msub>)(?<!<msup>)(?<!<munder>)(?<!<msubsup>)<mi>(?:log|exp)</mi>)")
+OUTSIDE = re.compile(
+    r'<script[^>]*\bsrc="https?://[^>]*></script>|<script type="text/x-mathjax-config">.*?</script>', re.DOTALL
+)
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """A page with its formulas drawn."""
     if page.file.src_uri.endswith(".ipynb"):
-        return "".join(_cell(cell) for cell in MARKDOWN.split(OUTSIDE.sub("", html)))
+        return "".join(_cell(cell) for cell in CELL.split(OUTSIDE.sub("", html)))
     return OF_PAGES.sub(lambda found: _drawn(found[2], found[1] == "div"), html)
 
 
@@ -33,4 +38,6 @@ def _found(found: re.Match[str]) -> str:
 
 
 def _drawn(formula: str, block: bool) -> str:
-    return convert(html.unescape(formula).strip(), display="block" if block else "inline")
+    """MathML, with the space that names of functions have after them."""
+    drawn = convert(html.unescape(formula).strip(), display="block" if block else "inline")
+    return NAME.sub(r'\1<mspace width="0.17em" />', drawn)
