@@ -65,8 +65,7 @@ def _shaped(written: Any) -> Any:
     if isinstance(written, griffe.ExprSubscript) and str(written.left) in ARRAYS:
         if isinstance(written.slice, griffe.ExprTuple):
             first, shape = written.slice.elements
-            shape = str(shape)
-            written.slice.elements = [first, shape if shape[:1] in ("'", '"') else f'"{shape}"']
+            written.slice.elements = [first, '"' + str(shape).strip("'\"") + '"']
     elif isinstance(written, griffe.Expr):
         for part in written.iterate(flat=False):
             if part is not written:

@@ -16,6 +16,8 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>(?!\w+:|#)[^)#
 
 HREF = re.compile(r'href="(?P<target>(?!\w+:|#)[^"#?]+)')
 
+DASH = re.compile(r'–\s*<div class="doc-md-description">\s*</div>')
+
 
 def notebooks() -> list[str]:
     """Those there are, in the order in which to read them."""
@@ -52,9 +54,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """The same for notebooks, which are HTML by then."""
+    """The same for notebooks, which are HTML by then; and no dash where a field has no words after it."""
     if not page.file.src_uri.endswith(".ipynb"):
-        return html
+        return DASH.sub("", html)
     return HREF.sub(lambda link: f'href="{_place(link["target"], page.file.src_uri, ".html")}', html)
 
 
