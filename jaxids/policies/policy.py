@@ -36,6 +36,7 @@ class Choice(NamedTuple):
 
 
 Rule = Callable[[Band, draws.Stream], Choice] | Callable[[Band, draws.Stream, Any], Choice]
+"""What to play, given a band and random numbers, and, if it has one, a memory."""
 
 
 @partial(
