@@ -42,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
             place = normpath(f"{Path(source).parent.as_posix()}/{picture}")
             files.append(File.generated(config, place, abs_src_path=str(ROOT / place)))
-        files.append(File.generated(config, page, content=text))
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for notebook in notebooks():
         files.append(File(notebook, str(ROOT), config.site_dir, config.use_directory_urls))
     return files
