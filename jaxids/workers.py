@@ -67,7 +67,7 @@ def run(
         raise ValueError("devices: got none; it takes a list of at least one")
     check_draws(problem)
     if isinstance(problem, Changing) and getattr(policy.rule, "remembers_actions", False):
-        raise ValueError(f"policy: got {policy.rule!r} on actions that change; it takes a rule that remembers none")
+        raise ValueError(f"policy: got {policy.rule!r} on actions that change; it takes a rule that keeps no action")
     problem = sized(problem, int(at[-1]))
     own = {"record": record, "total": total, **(series or {})}
     apart.check(problem, policy, {name: hook for name, hook in own.items() if hook is not None})

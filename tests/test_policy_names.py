@@ -83,6 +83,8 @@ def test_expressions_mean_what_the_module_s_names_mean(text):
         ("ids(ucb, gain=f)", "an argument is given twice"),
         ("greedy(scale=1)", "greedy has no argument scale, it takes none"),
         ("ucb(scale=True)", "scale takes a number"),
+        ("explore_then_commit(-3)", "steps takes a whole number from 1 on"),
+        ("lab/mine.py:rule", "one's own is named by its module, with dots"),
         ("ts(inflated=1)", "inflated takes True or False"),
         ("explore_then_commit(1.5)", "steps takes a whole number from 1 on"),
         ("ucb(**{})", "nearest|known"),
@@ -193,3 +195,10 @@ def test_code_that_does_not_read_is_one_line(here, capsys):
     said = "policies: got 'mine_here:mine'; mine_here cannot be imported: SyntaxError: "
     assert line.startswith(f"jaxids: own.toml: {said}")
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["epsilon_greedy(epsilon=-1)", "ucb(scale=-0.5)"])
+def test_numbers_below_0_are_named_by_their_argument(text):
+    assert policy_names.fault(text) == ""
+    with pytest.raises(ValueError, match=r"(epsilon|scale): got -(1|0\.5); it takes"):
+        policy_names.built(text)

@@ -26,6 +26,8 @@ def fault(text: str) -> str:
     if text in THIRTEEN or (OWN.fullmatch(text) and len(text) <= LONGEST):
         return ""
     made = formulas.call(text)
+    if ".py:" in text:
+        return "one's own is named by its module, with dots and without '.py'"
     if made is None:
         return keys.nearest(text, [*THIRTEEN, *(f"{maker}()" for maker in MAKERS)])
     if made.name not in MAKERS:
