@@ -42,7 +42,8 @@ def band_of(belief: Any, policy: policies.Policy, instance: Any, agent: Agent) -
     def bounds(features: Any, rho: Array) -> Array:
         return policy.noise.bounds(agent.noise, features, rho, instance.rho_bound)
 
-    return instance.band(belief, agent.belief, bounds, policy.delta, policy.lam, policy.norm_bound)
+    band = instance.band(belief, agent.belief, bounds, policy.delta, policy.lam, policy.norm_bound)
+    return band.scaled(policy.scale)
 
 
 def choose(policy: policies.Policy, agent: Agent, band: Band, source: draws.Stream) -> policies.Choice:

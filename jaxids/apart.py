@@ -46,7 +46,8 @@ class _Glimpse(NamedTuple):
 def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) -> None:
     """A ValueError that names a function of the policy, or a hook, which mixes trials, or gives NaN or less than 0."""
     own = {name: hook for name, hook in hooks.items() if not _ours(hook)}
-    parts = {name: part for name, part in _parts(policy.rule).items() if not _ours(part)}
+    all_parts = _parts(policy.rule) | {"noise": policy.noise, "noise of the problem": problem.noise}
+    parts = {name: part for name, part in all_parts.items() if not _ours(part)}
     if not (own or parts):
         return
     shapes = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves((problem, policy)))
@@ -55,7 +56,7 @@ def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) 
         return
     if isinstance(jax.eval_shape(problem.draw, jax.random.key(0)), Instance):
         _check_trials(problem, policy, parts, own)
-    elif parts and isinstance(policy.rule, policies.Directed):
+    elif {"gap", "gain"} & parts.keys():
         _check_points(problem, policy, parts)
     _passed.add(key)
 
@@ -94,7 +95,7 @@ def _glimpsed(problem: Problem, plain: policies.Policy) -> _Glimpse:
 
 def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook]) -> None:
     problem, policy = jax.tree.map(jnp.asarray, (problem, policy))
-    evaluated = jax.jit(partial(_evaluated, problem.belief, policy, parts, own))
+    evaluated = jax.jit(partial(_evaluated, problem, policy, parts, own))
     glimpse = _glimpsed(problem, replace(policy, rule=policies.Greedy()))
     together = evaluated(glimpse)
     for i in range(TRIALS):
@@ -110,19 +111,21 @@ def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str,
 
 
 def _evaluated(
-    belief: Any, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook], glimpse: _Glimpse
+    problem: Problem, policy: policies.Policy, parts: Mapping[str, Any], own: Mapping[str, Hook], glimpse: _Glimpse
 ) -> dict[str, Any]:
     """What every function gives."""
-    band = agents.band_of(belief, policy, glimpse.instance, glimpse.agent)
+    band = agents.band_of(problem.belief, policy, glimpse.instance, glimpse.agent)
     source = draws.Stream(glimpse.words, jnp.uint32(STEPS))
-    found: dict[str, Any] = {}
-    if isinstance(policy.rule, policies.Directed) and parts:
+    action, reward = band.uniform(draws.child(source, 5)), draws.uniform(draws.child(source, 6), 1)[0]
+    after = policy.noise.update(glimpse.agent.noise, band, action, reward)
+    found: dict[str, Any] = {"noise": (band.rho, after), "noise of the problem": problem.noise(source)}
+    if isinstance(policy.rule, policies.Directed) and {"gap", "gain", "solver"} & parts.keys():
         found["gap"], found["gain"] = gap, gain = policy.rule.surfaces(band, source)
         if "solver" in parts:
             mix = solved(policy.rule.solver, gap, floored(gain))
             found["solver"] = mix.weight, mix.value
     if "policy" in parts:
-        found["policy"] = _played(belief, policy, glimpse, band)
+        found["policy"] = _played(problem.belief, policy, glimpse, band)
     return found | _hooked(policy, own, glimpse, band, source)
 
 
@@ -158,6 +161,8 @@ def _hooked(
 
 
 def _any_numbers(source: draws.Stream, actions: int, shape: jax.ShapeDtypeStruct) -> Array:
+    if not shape.shape:
+        return jnp.zeros((), shape.dtype)  # one number for all trials
     rows = int(np.prod(shape.shape[:-1]))
     numbers = draws.uniform(draws.child(source, 4), rows).reshape(shape.shape)
     return (
@@ -167,9 +172,20 @@ def _any_numbers(source: draws.Stream, actions: int, shape: jax.ShapeDtypeStruct
     )
 
 
+@jax.jit
+def _learned(problem: Problem, plain: policies.Policy) -> tuple[Any, agents.Agent]:
+    """A trial on a box or ball after rewards that differ: under the prior all points look alike."""
+    instance: Any = problem.draw(jax.random.key(0))
+    agent = agents.start(problem.belief, plain, instance)
+    for i, point in enumerate(instance.domain.spread(2 * POINTS)[POINTS:]):
+        band = agents.band_of(problem.belief, plain, instance, agent)
+        agent = agents.learn(plain, agent, band, policies.Choice(point), jnp.asarray(i / POINTS, point.dtype))
+    return instance, agent
+
+
 def _check_points(problem: Problem, policy: policies.Policy, parts: Mapping[str, Any]) -> None:
-    instance = problem.draw(jax.random.key(0))
-    band: Any = agents.band_of(problem.belief, policy, instance, agents.start(problem.belief, policy, instance))
+    instance, agent = _learned(problem, replace(policy, rule=policies.Greedy()))
+    band: Any = agents.band_of(problem.belief, policy, instance, agent)
     source = draws.Stream(jnp.zeros(2, jnp.uint32), jnp.uint32(0))
     points = instance.domain.spread(POINTS).T
     policy.rule.surfaces(band, source)  # what belongs to the whole set is found

@@ -59,7 +59,7 @@ SERIES: dict[str, str] = {
     "simple_regret": "regret of the action of the highest estimate after the step",
     "ratio": "Ψ of what was played: of its mix, or of the one action with I^F",
     "gain": "the gain expected of what was played, by the policy's own information function, or by I^F",
-    "beta": "β_t, the scale of the confidence band, before a rule scales it",
+    "beta": "β_t, the width of the confidence band in σ_t, times the policy's scale",
     "information": "I^F of the action played, log(1 + σ²/ρ²): its sum over steps is log det V_t − log det V_0",
 }
 BOUNDS: dict[str, str] = {  # what the regret bounds are made of, as series
@@ -95,13 +95,14 @@ class Maker(NamedTuple):
     least: int = 0  # how many must be given
 
 
-_ESTIMATE: dict[str, Kind] = {"scale": "number", "noise": "noise"}
+_NOISE: dict[str, Kind] = {"noise": "noise"}
+_ESTIMATE: dict[str, Kind] = {"scale": "number", **_NOISE}
 MAKERS: dict[str, Maker] = {
     "ucb": Maker({}, _ESTIMATE),
     "ts": Maker({"inflated": "flag"}, _ESTIMATE),
     "ids": Maker({"gain": "gain"}, {"deterministic": "flag", "solver": "solver", **_ESTIMATE}, least=1),
-    "greedy": Maker({}, {}),
-    "epsilon_greedy": Maker({"epsilon": "number", "power": "number"}, {}),
-    "explore_then_commit": Maker({"steps": "count"}, {}),
-    "phased_elimination": Maker({}, {}),
+    "greedy": Maker({}, _NOISE),
+    "epsilon_greedy": Maker({"epsilon": "number", "power": "number"}, _NOISE),
+    "explore_then_commit": Maker({"steps": "count"}, _NOISE),
+    "phased_elimination": Maker({}, _NOISE),
 }

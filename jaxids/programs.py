@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from jaxids.types import Point
 
-__all__ = ["Structure", "as_program", "as_tree"]
+__all__ = ["Structure", "as_program", "as_tree", "settled"]
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=("function",))
@@ -75,3 +75,8 @@ def as_program(function: Callable[[Point], Any], dim: int) -> Partial:
     """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
     closed = jax.make_jaxpr(lambda x: function(x))(jnp.zeros(dim))  # a new one: JAX remembers what it traced
     return Partial(_Program(closed.jaxpr), closed.consts)
+
+
+def settled(function: Callable[[Point], Any], dim: int) -> Any:
+    """A pytree as it is, its numbers leaves; any other function of a point as the program that it is now."""
+    return as_program(function, dim) if jax.tree_util.all_leaves([function]) else function

@@ -4,7 +4,6 @@ Each gives one number for every trial, but `pulls`, which is to be summed over s
 `summed` and `highest` make series that run from step to step; `jaxids.bounds` says what those of the last part are for.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import jax.numpy as jnp
@@ -14,12 +13,11 @@ from jaxids import bounds, names
 from jaxids import ratio as ratios
 from jaxids.problems import Instance
 from jaxids.sums import Running
-from jaxids.tiles import Step
+from jaxids.tiles import Hook, Step
 
 __all__ = ["NAMED", "beta", "gain", "highest", "information", "pulls", "ratio", "simple_regret", "summed"]
 
 ROUNDING = 1e-4  # share by which one ratio may be above another that it is below
-Hook = Callable[[Step], Float[Array, "..."]]
 
 
 def simple_regret(step: Step) -> Float[Array, "..."]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Key
 
 from jaxids import checks, moments, policies, workers
 from jaxids.moments import Series
-from jaxids.problems import Problem
+from jaxids.problems import Problem, check_draws
 from jaxids.series import NAMED
 from jaxids.tiles import Hook
 
@@ -62,10 +62,7 @@ def simulate(
     checks.untraced("simulate", problem=problem, policy=policy, key=key)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
     checks.key("key", key)
-    if not isinstance(problem, Problem):
-        raise ValueError(
-            f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
-        )
+    check_draws(problem)
     problem.check()
     policies.check(policy)
     series, hook = _recorded(record)

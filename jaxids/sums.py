@@ -59,8 +59,9 @@ class Running:
     highest: bool = False
 
     def __call__(self, step: Any) -> Array:
-        """What one step adds."""
-        return self.function(step)
+        """What one step adds, as floats: truth values and whole numbers are counted."""
+        value = self.function(step)
+        return value.astype(jnp.promote_types(value.dtype, jnp.float32)) if isinstance(value, jax.Array) else value
 
     def start(self, zeros: Array) -> Array | Sum:
         """Before the first step."""

@@ -224,7 +224,7 @@ def test_series_and_totals_are_kept_and_a_full_history_goes_on():
             "gain: got .* beside other points and 1 al",
         ),
         (
-            policies.ids(information.f, gap=lambda band: band.upper.max(axis=0) - band.mean),
+            policies.ids(information.f, gap=lambda band: band.mean.max(axis=0) - band.mean),
             "gap: got .* beside other po",
         ),
         (policies.ids(lambda band, source: band.var - 1), "gain: got .*, which gives -.*; it takes .* numbers ≥ 0"),
@@ -283,3 +283,21 @@ def test_pulls_are_counted_only_where_actions_can_be():
     problem = problems.continuous(INTERVAL, lambda x: x[0], 0.1)
     with pytest.raises(ValueError, match=r"^total: got series\.pulls on a box or ball"):
         simulate(problem, policies.ucb(), key=KEY, trials=2, steps=2, total=series.pulls)
+
+
+class Level:
+    """A function of one's own, with a number that may change."""
+
+    level = 1.0
+
+    def __call__(self, x):
+        return self.level * x[0]
+
+
+def test_a_problem_sees_functions_as_they_are_when_it_is_made():
+    function = Level()
+    before = problems.continuous(INTERVAL, function, 0.1).landscape
+    function.level = 5.0
+    after = problems.continuous(INTERVAL, function, 0.1).landscape
+    assert float(after.top) == pytest.approx(5 * float(before.top))
+    assert [float(each.function(jnp.ones(1))) for each in (before, after)] == [1.0, 5.0]

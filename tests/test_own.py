@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import information, knowledge, policies, problems, ratio, simulate, tiles
+from jaxids import information, knowledge, policies, problems, ratio, series, simulate, tiles
 from jaxids.policies import elimination
 
 KEY = jax.random.key(4)
@@ -337,3 +337,62 @@ def test_a_clock_may_be_shared():
 def test_slips_of_newcomers_are_named(make, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         make()
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("prior",), meta_fields=())
+@dataclasses.dataclass(frozen=True)
+class Mixed(Residuals):
+    """An estimate of the noise that is the same for all trials of a tile, by a slip."""
+
+    def bounds(self, state, features, rho, rho_bound):
+        return super().bounds((state[0], state[1].mean()), features, rho, rho_bound)
+
+
+def test_noise_that_mixes_trials_is_refused():
+    with pytest.raises(ValueError, match=r"^noise: got .* beside other trials"):
+        run(policies.ucb(noise=Mixed(1.0)), steps=3)
+    centred = problems.unit_ball(6, 2, noise=lambda s: problems.gaussian(s) - problems.gaussian(s).mean())
+    with pytest.raises(ValueError, match=r"^noise of the problem: got .* beside other trials"):
+        run(policies.ucb(), centred, steps=3)
+
+
+def test_a_lifted_rule_that_remembers_actions_is_refused_where_they_change():
+    lifted = policies.Policy(policies.per_trial(policies.explore_then_commit(3).rule))
+    with pytest.raises(ValueError, match=r"^policy: got .* on actions that change"):
+        run(lifted, problems.contextual(), steps=3)
+
+
+@pytest.mark.parametrize("example", [problems.low_high, problems.probes])
+def test_examples_do_not_freeze_contexts(example):
+    with pytest.raises(ValueError, match=r"^base: got one whose actions change"):
+        example(problems.contextual())
+    assert isinstance(problems.contextual(base=example(problems.unit_ball())), problems.Changing)
+
+
+def test_what_looks_at_a_step_sees_the_scaled_band():
+    """The chain of ratios holds for any scale of β_t, and the recorded β_t is the scaled one."""
+    plain, wide = (
+        run(policies.ids(information.f, scale=s), steps=30, record=["beta", "chain_breaks"]).series for s in (1.0, 3.0)
+    )
+    assert wide["chain_breaks"].final.sum() == plain["chain_breaks"].final.sum() == 0
+    assert wide["beta"].mean[0] == pytest.approx(3 * plain["beta"].mean[0])
+
+
+def test_running_series_count_truth_values_and_whole_numbers():
+    record = {
+        "late": series.summed(lambda step: step.regret > 0.5),
+        "many": series.summed(lambda step: jnp.full_like(step.choice.action, 100, jnp.int8)),
+        "most": series.highest(lambda step: step.choice.action),
+    }
+    kept = run(policies.ucb(), steps=5, record=record).series
+    assert np.all(kept["many"].final == 500)
+    assert 0 < kept["late"].final.max() <= 5
+    assert kept["most"].final.max() == 5
+
+
+def test_a_solver_may_give_one_weight_for_all_beside_a_hook():
+    def evenly(gap, gain):
+        mix = ratio.exact(gap, gain)
+        return mix._replace(weight=jnp.asarray(0.5))
+
+    run(policies.ids(information.f, solver=evenly), steps=3, record={"x": lambda step: step.reward})

@@ -183,7 +183,7 @@ def test_the_page_says_how_often_and_how_loose(folder):
     assert (folder / "small" / "small-bounds.png").exists() or list(folder.rglob("*-bounds.png"))
     assert list(folder.rglob("*-looseness.png"))
     assert "a control that must fail" in page
-    assert "was broken at 0 of 36,000 steps" in page
+    assert "was broken at 0 of 48,000 steps" in page
 
 
 def test_bounds_are_those_of_the_formulas(folder):

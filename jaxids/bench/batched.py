@@ -11,6 +11,8 @@ import numpy as np
 from jaxids.bench import mixes
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
 
+__all__ = ["Bandit", "Belief", "block_size", "simulate"]
+
 BLOCK_NUMBERS = 2**16  # in the largest array of a block
 
 

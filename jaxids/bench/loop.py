@@ -8,6 +8,8 @@ import numpy as np
 from jaxids.bench import mixes
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
 
+__all__ = ["Posterior", "simulate"]
+
 
 def simulate(
     policy_name: str,

@@ -22,6 +22,8 @@ from jaxids.names import THIRTEEN
 from jaxids.simulator import simulate
 from jaxids.workers import cores
 
+__all__ = ["Setup", "fastest", "headline", "instance", "machine", "measure", "run", "time_jaxids", "time_numpy"]
+
 BATCHED = (512, 40)  # trials and steps of a run of each NumPy simulator, at most
 LOOP = (1, 400)
 

@@ -9,6 +9,8 @@ from functools import cache
 
 import numpy as np
 
+__all__ = ["exact", "pairs", "single"]
+
 Mix = tuple[np.ndarray, np.ndarray, np.ndarray]
 Solver = Callable[[np.ndarray, np.ndarray], Mix]
 

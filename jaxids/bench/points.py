@@ -17,6 +17,8 @@ from jaxids.bench.table import number
 from jaxids.names import DELTA, NORM_BOUND
 from jaxids.simulator import simulate
 
+__all__ = ["Points", "run", "trial"]
+
 KERNELS = {"rbf": kernels.rbf(0.1), "matern12": kernels.matern12(0.2)}  # of low rank, and of full
 REFIT = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # observations at which refitting is timed
 

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+__all__ = ["COLUMNS", "Row", "cells", "line", "number", "progress"]
+
 COLUMNS = ("policy", "jaxids µs", "pairs µs", "numpy µs", "factor", "loop µs", "factor", "compile s")
 WIDTHS = (8, 9, 8, 8, 6, 7, 6, 9)
 

@@ -55,7 +55,8 @@ def watch(setting: Table, trial: int, steps: list[int]) -> Watched:
 
     def known(step: Step) -> Any:
         means, band = (step.instance.mean, step.instance.rho), step.band
-        return means, (band.mean, band.radius, band.gap), step.choice.gain, _played(step)
+        gap = band.gap if step.choice.gap is None else step.choice.gap
+        return means, (band.mean, band.radius, gap), step.choice.gain, _played(step)
 
     (values, rho), (mean, radius, gap), gain, played = _recorded(setting, trial, at, known)
     return Watched(build.points_of(setting["problem"]), values[0], rho[0], at, mean, radius, gap, gain, *played)

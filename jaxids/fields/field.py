@@ -133,6 +133,8 @@ class Field(Band):
     def _target(self, action: Point | Target) -> Target:
         if isinstance(action, Target):
             return action
+        if checks.concrete(action):
+            return self._looked(action)
         return self._kept("target", lambda: self._looked(action), action)
 
     def _looked(self, point: Point) -> Target:
@@ -253,10 +255,17 @@ def _pairs(gaps: Float[Array, "n"], gains: Float[Array, "n"]) -> Int[Array, "m 2
     return jnp.concatenate([best(jnp.arange(len(gaps)))[None], alone, jax.vmap(best)(parts)])
 
 
+def _visited(state: Any, domain: Any) -> Float[Array, "N p"]:
+    """The observed points; places that are not filled yet have others that fill the domain."""
+    room = len(state.points)
+    more = domain.spread(search.SPREAD + room)[search.SPREAD :]
+    return jnp.where(jnp.arange(room)[:, None] < state.filled, state.points, more)
+
+
 def of(belief: Any, state: Any, domain: Any, noise: Any, basis: Any, *numbers: Any) -> Field:
     """What a belief knows on a domain, with the noise bound that is assumed at a point, δ, λ and the norm bound."""
     points = domain.spread(search.SPREAD)
-    visited = getattr(state, "points", None)
+    visited = _visited(state, domain) if hasattr(state, "points") else None
     noise, rho = as_tree(noise), jax.vmap(noise)(points)
     more: Any = {"domain": domain, "noise": noise, "visited": visited, "basis": basis}
     return Field(belief, state, points.T, rho, *numbers, **more)

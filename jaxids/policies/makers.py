@@ -36,7 +36,7 @@ def ucb(
     norm_bound: Number = _NORM,
 ) -> Policy:
     """W-UCB, or UCB if the `noise` is `bounded`; β_t is multiplied by `scale`."""
-    return check(Policy(Optimistic(_scale(scale)), noise, delta, lam, norm_bound))
+    return check(Policy(Optimistic(), noise, delta, lam, norm_bound, scale))
 
 
 def ts(
@@ -50,7 +50,7 @@ def ts(
 ) -> Policy:
     """W-TS; TS if the `noise` is `bounded`; FW-TS if `inflated`; the spread of the draw is multiplied by `scale`."""
     checks.flag("inflated", inflated)
-    return check(Policy(Thompson(inflated, _scale(scale)), noise, delta, lam, norm_bound))
+    return check(Policy(Thompson(inflated), noise, delta, lam, norm_bound, scale))
 
 
 def ids(
@@ -78,7 +78,7 @@ def ids(
     if deterministic and solver is not None:
         raise ValueError("solver: got one together with deterministic=True, which is ratio.single")
     solver = ratio.single if deterministic else solver or ratio.exact
-    return check(Policy(Directed(gain, solver, gap, _scale(scale)), noise, delta, lam, norm_bound))
+    return check(Policy(Directed(gain, solver, gap), noise, delta, lam, norm_bound, scale))
 
 
 def greedy(
@@ -129,12 +129,6 @@ def phased_elimination(
 ) -> Policy:
     """Phased elimination on a G-optimal design, for finitely many actions that do not change."""
     return check(Policy(Elimination(), noise, delta, lam, norm_bound))
-
-
-def _scale(scale: Number | None) -> Number | None:
-    if scale is not None:
-        checks.not_negative("scale", scale)
-    return scale
 
 
 def _planned(plan: names.Plan) -> Policy:

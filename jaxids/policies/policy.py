@@ -41,18 +41,19 @@ Rule = Callable[[Band, draws.Stream], Choice] | Callable[[Band, draws.Stream, An
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("rule", "noise", "delta", "lam", "norm_bound"),
+    data_fields=("rule", "noise", "delta", "lam", "norm_bound", "scale"),
     meta_fields=(),
 )
 @dataclass(frozen=True)
 class Policy:
-    """A rule and its estimator: what it knows of the noise, δ, λ, and the bound on the norm."""
+    """A rule and its estimator: what it knows of the noise, δ, λ, the bound on the norm, and a scale of β_t."""
 
     rule: Any
     noise: Knowledge = known
     delta: Number = names.DELTA
     lam: Number = names.LAM
     norm_bound: Number = names.NORM_BOUND
+    scale: Number | None = None
 
     def __post_init__(self) -> None:
         """A plain function is structure."""
@@ -73,6 +74,8 @@ def check(policy: Policy) -> Policy:
     checks.within("delta", policy.delta, 0, 1)
     checks.positive("lam", policy.lam)
     checks.not_negative("norm_bound", policy.norm_bound)
+    if policy.scale is not None:
+        checks.not_negative("scale", policy.scale)
     return policy
 
 
@@ -120,4 +123,5 @@ def choose(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
 @jax.jit
 def _chosen(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
     source = draws.Stream(draws.stream(key), jnp.uint32(0))
+    band = band.scaled(policy.scale)
     return check_choice(policy.rule(band, source), band)

@@ -1,6 +1,6 @@
 """The rules of the paper: optimism, Thompson sampling, and information-directed sampling.
 
-Each is written once, for finitely many actions, boxes and balls, and for one trial or many. `scale` multiplies β_t.
+Each is written once, for finitely many actions, boxes and balls, and for one trial or many.
 """
 
 from dataclasses import dataclass
@@ -15,37 +15,32 @@ from jaxids import checks, draws, ratio
 from jaxids.confidence import Band, Solver
 from jaxids.policies.policy import Choice, checked
 from jaxids.programs import as_tree
-from jaxids.types import Number
 
 __all__ = ["Directed", "Optimistic", "Thompson", "surrogate"]
 
 register = jax.tree_util.register_dataclass
 
 
-@partial(register, data_fields=("scale",), meta_fields=())
+@partial(register, data_fields=(), meta_fields=())
 @dataclass(frozen=True)
 class Optimistic:
     """Play the largest upper confidence bound."""
 
-    scale: Number | None = None
-
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        top = band.scaled(self.scale).top
-        return Choice(top.action, score=top.values)
+        return Choice(band.top.action, score=band.top.values)
 
 
-@partial(register, data_fields=("scale",), meta_fields=("inflated",))
+@partial(register, data_fields=(), meta_fields=("inflated",))
 @dataclass(frozen=True)
 class Thompson:
-    """Play the best action of one posterior draw, its spread times β_t if `inflated`."""
+    """Play the best action of one posterior draw, its spread times β_t if `inflated`, else times the band's scale."""
 
     inflated: bool = False
-    scale: Number | None = None
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        spread = band.scaled(self.scale).beta if self.inflated else 1.0 if self.scale is None else self.scale
+        spread = band.beta if self.inflated else 1.0 if band.scale is None else band.scale
         best = band.most(lambda band: band.sample(source, spread))
         return Choice(best.action, score=best.values)
 
@@ -55,7 +50,7 @@ def surrogate(band: Band) -> Float[Array, "K ..."]:
     return band.gap
 
 
-@partial(register, data_fields=("information", "gap", "scale"), meta_fields=("solver",))
+@partial(register, data_fields=("information", "gap"), meta_fields=("solver",))
 @dataclass(frozen=True)
 class Directed:
     """Play from the distribution that minimises the regret-information ratio."""
@@ -63,7 +58,6 @@ class Directed:
     information: Any
     solver: Solver = ratio.exact
     gap: Any = surrogate
-    scale: Number | None = None
 
     def __post_init__(self) -> None:
         """Plain functions are structure."""
@@ -72,7 +66,6 @@ class Directed:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        band = band.scaled(self.scale)
         mix, gap, gain = band.least_ratio(lambda band: self.surfaces(band, source), self.solver)
         second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
         return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)

@@ -26,10 +26,11 @@ class PerTrial:
         return _lifted(self.function, *arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """The memory of a rule, lifted too."""
-        if name in ("init", "update"):
-            return partial(_lifted, getattr(self.function, name))
-        raise AttributeError(name)
+        """What else a rule has; its memory is lifted too."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self.function, name)
+        return partial(_lifted, found) if name in ("init", "update") else found
 
 
 def _lifted(function: Any, *arguments: Any) -> Any:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Key
 
 from jaxids import beliefs, checks
 from jaxids.problems.instance import Instance, Problem
-from jaxids.problems.noise import Noise, gaussian
+from jaxids.problems.noise import Noise
 from jaxids.problems.vectors import unit_ball
 
 __all__ = ["Contextual", "contextual"]
@@ -39,22 +39,24 @@ class Contextual:
 
 
 def contextual(
-    num_actions: int = 30,
-    dim: int = 3,
-    rho: float | tuple[float, float] = (0.1, 1.0),
+    num_actions: int | None = None,
+    dim: int | None = None,
+    rho: float | tuple[float, float] | None = None,
     *,
     theta: Any = None,
-    noise: Noise = gaussian,
+    noise: Noise | None = None,
     base: Problem | None = None,
 ) -> Contextual:
     """The contextual linear bandit: at every step new actions, uniform in the unit ball, and new noise bounds.
 
-    Regret is against the best action of each step. With `base`, a linear problem, the contexts are its instances: those
-    of `problems.linear` never change, which is the bandit without contexts.
+    What is not given is as in `unit_ball`. Regret is against the best action of each step. With `base`, a linear
+    problem, the contexts are its instances: those of `problems.linear` never change, which is the bandit without them.
     """
+    named = {"num_actions": num_actions, "dim": dim, "rho": rho, "theta": theta, "noise": noise}
+    given = {name: value for name, value in named.items() if value is not None}
     if base is None:
-        base = unit_ball(num_actions, dim, rho, theta=theta, noise=noise)
-    elif repr((num_actions, dim, rho, theta, noise)) != repr((30, 3, (0.1, 1.0), None, gaussian)):
+        base = unit_ball(**given)
+    elif given:
         raise ValueError("base: got one beside other arguments; it takes the place of them all")
     if not isinstance(base, Problem) or base.belief is not beliefs.linear:
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")

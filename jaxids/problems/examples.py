@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from jaxids import beliefs, checks
-from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.instance import Changing, Instance, Problem
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
 
@@ -21,6 +21,8 @@ register = jax.tree_util.register_dataclass
 def _checked(base: Any) -> Problem:
     if not isinstance(base, Problem):
         raise ValueError(f"base: got {checks.shown(base)}; it takes one of jaxids.problems, as problems.unit_ball()")
+    if isinstance(base, Changing):
+        raise ValueError("base: got one whose actions change; it takes one whose stay (contextual(base=…) comes last)")
     return base
 
 

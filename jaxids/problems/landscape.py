@@ -13,7 +13,7 @@ from jaxids import beliefs, checks, domains, fields, search
 from jaxids.domains import Domain
 from jaxids.fields import Field
 from jaxids.problems.noise import Noise, check_noise, gaussian
-from jaxids.programs import as_tree
+from jaxids.programs import settled
 from jaxids.types import Number, Point
 
 __all__ = ["Continuous", "Landscape", "continuous"]
@@ -118,7 +118,8 @@ def continuous(
 
     Without a kernel the belief is linear, so the function should be. The function's maximum is searched for from many
     starts. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the same way. The
-    kernel belief holds as many observations as there are steps, or as `capacity` says.
+    kernel belief holds as many observations as there are steps, or as `capacity` says. Thompson's draws and the least
+    noise that counts depend on that room, so a run of 100 steps begins one of 200 only if `capacity` is given.
     """
     domains.check(domain)
     check_noise(noise)
@@ -132,6 +133,7 @@ def continuous(
             raise ValueError(f"{name}: got one that returns shape {list(shape)}; it takes a point and gives a number")
         checks.number(name, jax.vmap(given)(points), "a function that gives numbers")
     checks.noise_bounds("rho", jax.vmap(noise_of)(points))
+    function, noise_of = (settled(each, points.shape[1]) for each in (function, noise_of))
     found = _largest(noise_of, domain)
     checks.noise_bounds("rho_bound", found if rho_bound is None else rho_bound, scalar=True)
     bound = found if rho_bound is None else jnp.asarray(rho_bound, found.dtype)
@@ -139,11 +141,10 @@ def continuous(
         raise ValueError(f"rho_bound: got {float(bound):g}; it takes a number ≥ {float(found):g}, the largest rho")
     room = 0 if capacity is None else checks.count("capacity", capacity)
     known = (None, None) if kernel is None else fields.kernel_on(domain, kernel)
-    held = as_tree(function), as_tree(noise_of)
-    return Continuous(Landscape(domain, *held, *known, bound, _largest(function, domain), room), noise)
+    return Continuous(Landscape(domain, function, noise_of, *known, bound, _largest(function, domain), room), noise)
 
 
-@partial(jax.jit, static_argnums=0)
-def _largest(function: Function, domain: Domain) -> Float[Array, ""]:
+@jax.jit
+def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
     points = domain.spread(search.SPREAD)
     return -search.least(lambda x: -function(x), domain, points, -jax.vmap(function)(points))[1]

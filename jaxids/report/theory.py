@@ -76,7 +76,7 @@ def of(curve: Curve) -> Theory:
     policy = build.policy_of(curve.setting)
     rule, numbers = policy.rule, curve.setting["estimator"]
     mixes = isinstance(rule, policies.Directed) and not ratio.never_mixes(rule.solver)
-    plain = getattr(rule, "scale", None) is None
+    plain = policy.scale is None  # else the band is not that of the theorems
     recorded = {name: _recorded(curve, name) for name in ("regret", *_PARTS)}
     steps, delta = curve.steps.astype(float), numbers["delta"]
     gap, gain = recorded["gap_bound"], np.maximum(np.log1p(recorded["signal"]), 1)
@@ -94,7 +94,7 @@ def of(curve: Curve) -> Theory:
         scale = np.asarray(bounds.beta(jnp.asarray(recorded["gamma"]), delta, numbers["lam"], numbers["norm_bound"]))
         most = 4 * scale**2 * recorded["spread"] * steps
         found.append(Bound("worst case", bound(most, recorded["gamma"]), chance + delta))
-    directed = isinstance(rule, policies.Directed) and rule.gap == as_tree(surrogate) and plain
+    directed = isinstance(rule, policies.Directed) and rule.gap == as_tree(surrogate)
     breaks = int(recorded["chain_breaks"][:, -1].sum()) if directed else None
     return Theory(curve, "Theorem 1" if mixes else "Theorem 2", recorded["regret"], gap * steps, found, breaks)
 
