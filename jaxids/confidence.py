@@ -128,6 +128,11 @@ class Band:
 
     # what concerns the whole set
 
+    @property
+    def everywhere(self) -> "Band":
+        """The band at all actions, or at many points all over a domain."""
+        return self
+
     def most(self, surface: Callable[["Band"], Array]) -> Most:
         """The action at which a quantity, a function of a band, is largest; the lowest index wins a tie."""
         values = surface(self)

@@ -36,9 +36,11 @@ def empty(points: int) -> Moments:
 
 
 def merge(moments: Moments, values: np.ndarray) -> Moments:
-    """With more trials, on the last axis of [points, n]."""
+    """With more trials, on the last axis of [points, n]. Where one is infinite the mean is, and its error NaN."""
     values = values.astype(float)
     n, total = values.shape[1], moments.trials + values.shape[1]
-    shift = values.mean(axis=1) - moments.mean
-    square = moments.square + values.var(axis=1) * n + shift**2 * moments.trials * n / total
-    return Moments(total, moments.mean + shift * n / total, square)
+    with np.errstate(invalid="ignore"):
+        shift = values.mean(axis=1) - moments.mean
+        square = moments.square + values.var(axis=1) * n + shift**2 * moments.trials * n / total
+        mean = np.where(np.isinf(moments.mean), moments.mean, moments.mean + shift * n / total)
+    return Moments(total, mean, square)

@@ -67,8 +67,8 @@ BOUNDS: dict[str, str] = {  # what the regret bounds are made of, as series
     "surrogate_sum": "ΣΨ_t⁺ of what was played, with the surrogate gaps",
     "gain_sum": "ΣI_t(x_t) of the actions played, by the policy's own information function, or by I^F",
     "gamma": "γ_t, a bound of that sum whatever is played: r log(1 + t s/r), r the rank of the features",
-    "signal": "s, the largest σ_0(x)²/ρ(x)²",
-    "spread": "the largest σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²)",
+    "signal": "s, the largest σ_0(x)²/ρ(x)²; on a box or ball, of many points inside and on its boundary",
+    "spread": "the largest σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²), of the same points",
     "gap_bound": "S, the largest regret of an action",
     "chain_breaks": "at how many steps not Ψ⁺(IDS) ≤ Ψ⁺(DIDS) ≤ Ψ⁺(UCB)",
 }

@@ -87,20 +87,21 @@ def _gained(step: Step) -> Float[Array, "..."]:
     return step.band.played(gains, mix, step.choice.action)
 
 
-def _prior_var(step: Step) -> Float[Array, "K ..."]:
-    """σ_0(x)² at the band's actions."""
-    band = step.band
-    return band.belief.var(step.instance.prior(band.belief, band.lam), band.features)
+def _prior(step: Step) -> tuple[Float[Array, "K ..."], Float[Array, "K ..."]]:
+    """σ_0(x)² and ρ(x) all over the set."""
+    band = step.band.everywhere
+    return band.belief.var(step.instance.prior(band.belief, band.lam), band.features), band.rho
 
 
 def _signal(step: Step) -> Float[Array, "..."]:
     """The largest σ_0(x)²/ρ(x)²."""
-    return jnp.max(_prior_var(step) / step.band.rho**2, axis=0)
+    var, rho = _prior(step)
+    return jnp.max(var / rho**2, axis=0)
 
 
 def _spread(step: Step) -> Float[Array, "..."]:
     """The largest σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²)."""
-    return jnp.max(bounds.ucb_ratio(0.5, _prior_var(step), step.band.rho), axis=0)
+    return jnp.max(bounds.ucb_ratio(0.5, *_prior(step)), axis=0)
 
 
 def _gamma(step: Step) -> Float[Array, "..."]:

@@ -71,4 +71,7 @@ class Running:
         """With one step more; before the first step, what that step adds."""
         if so_far is None:
             return value
-        return jnp.maximum(so_far, value) if self.highest else add(so_far, value)
+        if self.highest:
+            return jnp.maximum(so_far, value)
+        total = add(so_far, value)
+        return Sum(total.value, jnp.where(jnp.isfinite(total.value), total.low, 0))  # a sum may be infinite

@@ -1,5 +1,6 @@
 """Bounds beside the data: what runs record of them, against the formulas, and what the page says."""
 
+import dataclasses
 import itertools
 import subprocess
 import sys
@@ -7,9 +8,23 @@ import sys
 import jax
 import numpy as np
 import pytest
+from curves import curve
 
 import jaxids
-from jaxids import bounds, domains, kernels, names, policies, problems, series
+from jaxids import (
+    bounds,
+    domains,
+    information,
+    kernels,
+    moments,
+    names,
+    policies,
+    problems,
+    ratio,
+    series,
+    simulate,
+    tiles,
+)
 from jaxids.experiment import load
 from jaxids.report import theory
 
@@ -206,3 +221,44 @@ def test_bounds_are_those_of_the_formulas(folder):
     ]
     for bound, values in zip(each.bounds, naive, strict=True):
         np.testing.assert_allclose(bound.values, values, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected", "chain"),
+    [
+        (policies.ids(information.ucb, gap=lambda band: 0.1 * band.gap), ["from Ψ"], False),
+        (policies.ids(information.ucb, solver=lambda gap, gain: ratio.exact(gain, gap)), ["from Ψ", "from Ψ⁺"], True),
+        (policies.ids(lambda band, source: 9 * information.f(band, source)), [], True),
+        (policies.ids(information.f), ["from Ψ", "from Ψ⁺", "worst case"], True),
+    ],
+    ids=["gap", "solver", "gain", "none"],
+)
+def test_what_is_of_one_s_own_has_only_the_bounds_whose_premises_it_meets(policy, expected, chain, monkeypatch):
+    made = np.ones((3, 2), np.float32)
+    more = {name: moments.Series(made[0], made[0], made[:, -1]) for name in names.BOUNDS}
+    one = curve("own", np.ones(3), regret=made, steps=np.array([1, 9], np.int32), more=more)
+    setting = one.setting | {"estimator": {"delta": 0.1, "lam": 1.0, "norm_bound": 1.0}}
+    one = dataclasses.replace(one, setting=setting, read=lambda name: made)
+    monkeypatch.setattr(theory.build, "policy_of", lambda setting: policy)
+    found = theory.of(one)
+    assert [bound.name for bound in found.bounds] == expected
+    assert (found.breaks is not None) == chain
+
+
+def test_an_action_that_tells_nothing_makes_an_infinite_bound_and_no_error():
+    """The zero vector has no variance: its ratio is infinite, and so is the bound from then on."""
+    zero = problems.linear([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.6, 0.8], 0.5)
+    record = ["ratio_sum", "surrogate_sum"]
+    trials = 2 * tiles.tile_width(zero, "cpu")
+    kept = simulate(zero, policies.epsilon_greedy(5.0), key=KEY, trials=trials, steps=20, record=record)
+    assert np.isinf(kept.series["ratio_sum"].final).any()
+    assert np.isinf(kept.series["ratio_sum"].mean[-1])
+    assert not np.isnan(kept.series["surrogate_sum"].final).any()
+
+
+def test_on_a_ball_gains_are_within_gamma_and_gaps_within_their_bound():
+    ball = problems.continuous(domains.ball([0.0, 0.0], 1.0), lambda x: x[0], lambda x: 0.3 + 0.2 * x[1])
+    record = ["gain_sum", "gamma", "gap_bound"]
+    kept = simulate(ball, policies.ucb(), key=KEY, trials=4, steps=6, at=range(1, 7), record=record).series
+    assert np.all(kept["gain_sum"].mean <= kept["gamma"].mean)
+    assert kept["gap_bound"].final == pytest.approx(2.0, abs=1e-4)

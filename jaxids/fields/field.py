@@ -24,6 +24,7 @@ __all__ = ["Field", "of"]
 
 PAIRS = 8  # that a search for two actions starts from, besides the best
 ROUNDING = 1e-5  # of the largest gap or gain
+FAR = 1e3  # how many times as far from the middle, to come out of the domain
 INSIDE = 1e-5  # how far outside an action may lie by rounding, in sizes of the domain
 
 
@@ -75,6 +76,14 @@ class Field(Band):
         return (
             spread if self.visited is None else jnp.concatenate([spread, jax.vmap(self.domain.project)(self.visited)])
         )
+
+    @property
+    def everywhere(self) -> "Field":
+        """The field at points that fill the domain, and at as many on its boundary."""
+        inside = self.domain.spread(search.SPREAD)
+        middle = jnp.mean(inside, axis=0)
+        outside = jax.vmap(self.domain.project)(middle + FAR * (inside - middle))
+        return self.at(jnp.concatenate([inside, outside]).T)
 
     def _kept(self, name: str, find: Callable[[], Any], *asked: Any) -> Any:
         """What belongs to the whole set, found when it is first asked for with these arguments."""
@@ -134,7 +143,7 @@ class Field(Band):
         if isinstance(action, Target):
             return action
         if checks.concrete(action):
-            return self._looked(action)
+            return self._looked(jnp.asarray(action, self.rho.dtype))
         return self._kept("target", lambda: self._looked(action), action)
 
     def _looked(self, point: Point) -> Target:

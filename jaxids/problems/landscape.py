@@ -24,7 +24,7 @@ register = jax.tree_util.register_dataclass
 
 @partial(
     register,
-    data_fields=("domain", "function", "rho", "kernel", "basis", "rho_bound", "top"),
+    data_fields=("domain", "function", "rho", "kernel", "basis", "rho_bound", "top", "bottom"),
     meta_fields=("capacity",),
 )
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Landscape:
     basis: Any  # of draws of the kernel's prior
     rho_bound: Float[Array, ""]
     top: Float[Array, ""]  # the largest value of the function
+    bottom: Float[Array, ""]  # the least
     capacity: int  # observations the kernel belief holds
 
     def prior(self, belief: Any, lam: Number) -> Any:
@@ -68,8 +69,8 @@ class Landscape:
         return jnp.maximum(losses - self.function(action), 0)
 
     def most_lost(self) -> Float[Array, ""]:
-        """S: the largest regret at the points that fill the domain."""
-        return self.top - jnp.min(jax.vmap(self.function)(self.domain.spread(search.SPREAD)))
+        """S: the largest regret."""
+        return self.top - self.bottom
 
     def sound(self) -> Bool[Array, ""]:
         """Whether the largest value and noise bound are finite."""
@@ -141,10 +142,15 @@ def continuous(
         raise ValueError(f"rho_bound: got {float(bound):g}; it takes a number ≥ {float(found):g}, the largest rho")
     room = 0 if capacity is None else checks.count("capacity", capacity)
     known = (None, None) if kernel is None else fields.kernel_on(domain, kernel)
-    return Continuous(Landscape(domain, function, noise_of, *known, bound, _largest(function, domain), room), noise)
+    ends = _largest(function, domain), _least(function, domain)
+    return Continuous(Landscape(domain, function, noise_of, *known, bound, *ends, room), noise)
+
+
+def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
+    return -_least(function, domain, -1.0)
 
 
 @jax.jit
-def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
+def _least(function: Any, domain: Domain, sign: Number = 1.0) -> Float[Array, ""]:
     points = domain.spread(search.SPREAD)
-    return -search.least(lambda x: -function(x), domain, points, -jax.vmap(function)(points))[1]
+    return search.least(lambda x: sign * function(x), domain, points, sign * jax.vmap(function)(points))[1]

@@ -3,7 +3,9 @@
 Theorem 2 is for policies whose action follows from the past. That of UCB, DIDS and, given their draws, the Thompson
 family does, so √(ΣΨ_t ΣI_t) holds in every trial. IDS tosses a coin: Theorem 1, with probability 1 − δ. With ΣΨ_t⁺ in
 place of ΣΨ_t both need the confidence band besides, which fails with probability δ. The worst case bounds ΣΨ_t⁺ by that
-of the UCB action, which the lemma allows for UCB, and for IDS and DIDS with I^F or I^UCB.
+of the UCB action, which the lemma allows for UCB, and for IDS and DIDS with I^F or I^UCB. What is of one's own has the
+bounds whose premises it cannot spoil: Ψ⁺ needs the paper's gap, Theorem 1 a gain that I^F bounds, the worst case a
+solver that finds the least ratio.
 """
 
 from typing import NamedTuple
@@ -82,19 +84,23 @@ def of(curve: Curve) -> Theory:
     gap, gain = recorded["gap_bound"], np.maximum(np.log1p(recorded["signal"]), 1)
 
     def bound(ratios: np.ndarray, gains: np.ndarray) -> np.ndarray:
-        if not mixes:
-            return np.asarray(bounds.deterministic(ratios, gains))
-        return np.asarray(bounds.randomised(ratios, gains, steps, delta=delta, gap_bound=gap, gain_bound=gain))
+        some = np.where(np.isfinite(ratios), ratios, 0)  # an action that tells nothing has an infinite one
+        if mixes:
+            found = bounds.randomised(some, gains, steps, delta=delta, gap_bound=gap, gain_bound=gain)
+        else:
+            found = bounds.deterministic(some, gains)
+        return np.where(np.isfinite(ratios), found, np.inf)
 
-    chance = delta if mixes else 0.0
-    found = [Bound("from Ψ", bound(recorded["ratio_sum"], recorded["gain_sum"]), chance)]
-    if plain:
+    chance, found = delta if mixes else 0.0, list[Bound]()
+    if not mixes or _gain_is_bounded(rule):
+        found.append(Bound("from Ψ", bound(recorded["ratio_sum"], recorded["gain_sum"]), chance))
+    if plain and found and _is_surrogate(rule):
         found.append(Bound("from Ψ⁺", bound(recorded["surrogate_sum"], recorded["gain_sum"]), chance + delta))
     if plain and _within_lemma(rule):
         scale = np.asarray(bounds.beta(jnp.asarray(recorded["gamma"]), delta, numbers["lam"], numbers["norm_bound"]))
         most = 4 * scale**2 * recorded["spread"] * steps
         found.append(Bound("worst case", bound(most, recorded["gamma"]), chance + delta))
-    directed = isinstance(rule, policies.Directed) and rule.gap == as_tree(surrogate)
+    directed = isinstance(rule, policies.Directed) and _is_surrogate(rule)
     breaks = int(recorded["chain_breaks"][:, -1].sum()) if directed else None
     return Theory(curve, "Theorem 1" if mixes else "Theorem 2", recorded["regret"], gap * steps, found, breaks)
 
@@ -111,6 +117,21 @@ def _recorded(curve: Curve, name: str) -> np.ndarray:
 def _within_lemma(rule: object) -> bool:
     """Whether the ratio of what a rule plays is at most that of the UCB action."""
     if isinstance(rule, policies.Directed):
-        about = [as_tree(each) for each in (information.f, information.ucb)]
-        return rule.information in about and rule.gap == as_tree(surrogate)
+        least = rule.solver in (ratio.exact, ratio.pairs, ratio.single)
+        return least and rule.information in _trees(information.f, information.ucb) and _is_surrogate(rule)
     return isinstance(rule, policies.Optimistic)
+
+
+def _is_surrogate(rule: object) -> bool:
+    """Whether a rule's gap, if it has one, is the paper's."""
+    return not isinstance(rule, policies.Directed) or rule.gap == as_tree(surrogate)
+
+
+def _gain_is_bounded(rule: policies.Directed) -> bool:
+    """Whether no gain is above I^F, and so above log(1 + the largest σ_0²/ρ²)."""
+    ours = _trees(information.f, information.ucb, information.ts)
+    return rule.information in ours or isinstance(rule.information, information.Averaged)
+
+
+def _trees(*functions: object) -> list[object]:
+    return [as_tree(function) for function in functions]
