@@ -10,12 +10,17 @@ from jaxids.experiment.problem_keys import CONTINUOUS
 __all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
 
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
+SOURCES = ("paper", "reading", "ours")  # the paper's own sentence, one with a margin of ours, one that is ours
 CLAIM = {
     "says": Key("text", lambda v: isinstance(v, str) and bool(v)),
     "test": keys.one_of(TESTS),
     "curves": Key("a list of labels of curves, none twice", keys.is_names),
     "margin": keys.number("a number > 0", lambda v: v > 0, 0.1),
     "factor": keys.number("a number ≥ 1", lambda v: v >= 1, 1.0),
+    "share": keys.number("a number from 0 to below 1", lambda v: 0 <= v < 1, 0.0),
+    "control": Key("a list of labels of curves, none twice", keys.is_names, []),
+    "source": keys.one_of(SOURCES, "ours"),
+    "selected": keys.FLAG,
 }
 
 
