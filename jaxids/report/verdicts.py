@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxids.experiment import claims
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.keys import Table
 from jaxids.report.comparisons import COUNTED, TESTS, Part
@@ -54,8 +55,8 @@ class Verdict(NamedTuple):
 
 
 def verdicts(panels: Sequence[Panel]) -> list[list[Verdict]]:
-    """The claims of every panel of a page, decided together."""
-    judged = [[judge(claim, panel) for claim in panel.table["claims"]] for panel in panels]
+    """The claims of every panel of a page, decided together, but for those that are replicated over instances."""
+    judged = [[judge(c, panel) for c in panel.table["claims"] if not panel.instances] for panel in panels]
     found = iter(_decided([each for of_panel in judged for each in of_panel]))
     return [[_verdict(each, next(found)) for each in of_panel] for of_panel in judged]
 
@@ -75,7 +76,7 @@ def _decided(judged: Sequence[Judged]) -> list[str]:
 
 
 def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Which of some hypotheses are rejected, by their p-values, so that all are rightly so with probability 1 − level."""
+    """Which of some hypotheses are rejected, by their p-values; all of them rightly so with probability 1 − level."""
     rejected, left = [False] * len(chances), len(chances)
     for place in np.argsort(chances, kind="stable"):
         if chances[place] > level / left:
@@ -97,6 +98,7 @@ def _verdict(judged: Judged, found: str) -> Verdict:
 
 def judge(claim: Table, panel: Panel) -> Judged:
     """Test one claim on the curves of a panel, and its control."""
+    claim = claims.checked(claim)  # that of an older store lacks what came later
     control = _control(claim, panel)
     return _judged(claim, panel)._replace(control=_judged(claim | {"curves": control}, panel) if control else None)
 
