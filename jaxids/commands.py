@@ -17,6 +17,7 @@ from jaxids.names import THIRTEEN
 __all__ = ["BENCH", "COMMANDS", "SCALES"]
 
 SCALES = ("linear", "log-log", "log-time")
+EACH = 128  # trials on each of several instances
 BENCH = (
     ("trials", 2048, "independent trials"),
     ("steps", 2000, "steps of a trial"),
@@ -38,8 +39,14 @@ def _add_run(commands: Any) -> None:
     )
     parser = _add(commands, "run", _run, "run experiment files, draw their figures and write the report", more)
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER", help="experiment files (TOML)")
-    parser.add_argument("--out", type=_out, default=Path("results"), metavar="DIR", help="default: results")
+    parser.add_argument("--out", type=_out, metavar="DIR", help="default: results, or instances with --instances")
     parser.add_argument("--trials", type=_count, metavar="N", help="in place of the trials of the files")
+    parser.add_argument(
+        "--instances",
+        type=_count,
+        metavar="N",
+        help=f"on so many random instances, with {EACH} trials each (or --trials): on which do the claims hold?",
+    )
     parser.add_argument("--steps", type=_count, metavar="N", help="in place of the steps of the files")
     parser.add_argument(
         "--set",
@@ -55,6 +62,9 @@ def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import read
 
     changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
+    if count := arguments.instances:
+        changes |= {"instance": "fresh", "instances": count, "trials": count * changes.get("trials", EACH)}
+    out = arguments.out or Path("instances" if count else "results")
     experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
     from jaxids import checks
 
@@ -62,8 +72,8 @@ def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import run
     from jaxids.report import page
 
-    run.run(experiments, arguments.out)
-    page.update(arguments.out, [experiment.name for experiment in experiments])
+    run.run(experiments, out)
+    page.update(out, [experiment.name for experiment in experiments])
 
 
 def _add_plot(commands: Any) -> None:

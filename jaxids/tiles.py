@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from jaxids import agents, checks, compiler, draws, faults, lanes, policies, sums
 from jaxids.confidence import Action, Band
-from jaxids.problems import Changing, Instance, Problem
+from jaxids.problems import Changing, Instance, Problem, Several
 
 __all__ = [
     "Hook",
@@ -28,6 +28,7 @@ __all__ = [
     "begun",
     "compiled",
     "hooked",
+    "instance_keys",
     "no_regret",
     "play",
     "stepped",
@@ -104,10 +105,15 @@ def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Arr
     return tuple(jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(4))
 
 
+def instance_keys(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Key[Array, "n"]:
+    """The keys of the instances of trials: each its own, or those of a few trials in turn."""
+    return trial_keys(key, trials % problem.count if isinstance(problem, Several) else trials)[0]
+
+
 def begun(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Trials:
     """Trials by their numbers, before the first step."""
-    of_instance, of_noise, of_policy, of_contexts = trial_keys(key, trials)
-    instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(of_instance))
+    _, of_noise, of_policy, of_contexts = trial_keys(key, trials)
+    instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(instance_keys(problem, key, trials)))
     noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
     return Trials(instance, lanes.shared(instance.losses()), noise, own, of_contexts)
 

@@ -95,7 +95,7 @@ def test_unit_ball_defaults_are_those_of_the_paper():
 )
 def test_low_high_copies_every_action(base):
     one, both = drawn(base, 20), drawn(problems.low_high(base, 0.3, 1.5), 20)
-    for copy, rho in ((slice(0, 3), 0.3), (slice(3, 6), 1.5)):
+    for copy, rho in ((slice(0, 3), 1.5), (slice(3, 6), 0.3)):
         np.testing.assert_array_equal(both.features[..., copy], one.features)
         np.testing.assert_array_equal(both.mean[:, copy], one.mean)
         np.testing.assert_array_equal(both.rho[:, copy], np.full((20, 3), rho, both.rho.dtype))

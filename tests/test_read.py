@@ -90,7 +90,7 @@ def test_every_experiment_of_the_project_reads():
     names = {path.stem: read.read(path) for path in files}
     assert {"fig1a", "fig1b", "fig2a", "fig2b", "instances"} <= set(names)
     assert all(names[panel].table["claims"] for panel in ("fig1a", "fig1b", "fig2a", "fig2b", "instances"))
-    assert [len(names[name].cells) for name in ("fig1a", "fig1b", "fig2a", "fig2b", "instances")] == [6, 8, 14, 13, 13]
+    assert [len(names[name].cells) for name in ("fig1a", "fig1b", "fig2a", "fig2b", "instances")] == [8, 10, 15, 13, 13]
     paper = names["fig1b"].cells[0].setting
     assert (paper["steps"], names["fig1b"].table["trials"], paper["estimator"]["delta"]) == (5000, 500, 0.01)
 

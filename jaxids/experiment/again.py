@@ -15,7 +15,7 @@ from jaxids.experiment import build
 from jaxids.experiment.keys import Table
 from jaxids.experiment.problem_keys import CONTINUOUS
 from jaxids.problems import Instance, functions
-from jaxids.tiles import Hook, Step, trial_keys
+from jaxids.tiles import Hook, Step, instance_keys, trial_keys
 
 __all__ = ["Watched", "instances", "watch"]
 
@@ -25,7 +25,7 @@ PER_SIDE = {1: 200, 2: 40}  # points of a grid on a domain, by its dimensions
 def instances(setting: Table, trials: np.ndarray) -> Instance:
     """The instances that trials of a setting met, trials on the first axis."""
     problem = build.problem_of(setting["problem"])
-    of_instance, *_ = trial_keys(build.key_of(setting["seed"]), jnp.asarray(trials, jnp.uint32))
+    of_instance = instance_keys(problem, build.key_of(setting["seed"]), jnp.asarray(trials, jnp.uint32))
     return jax.device_get(jax.jit(jax.vmap(problem.draw))(of_instance))
 
 

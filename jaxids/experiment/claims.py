@@ -10,26 +10,32 @@ from jaxids.experiment.problem_keys import CONTINUOUS
 __all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
 
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
+SOURCES = ("paper", "reading", "ours")  # the paper's own sentence, one with a margin of ours, one that is ours
 CLAIM = {
     "says": Key("text", lambda v: isinstance(v, str) and bool(v)),
     "test": keys.one_of(TESTS),
     "curves": Key("a list of labels of curves, none twice", keys.is_names),
     "margin": keys.number("a number > 0", lambda v: v > 0, 0.1),
     "factor": keys.number("a number ≥ 1", lambda v: v >= 1, 1.0),
+    "share": keys.number("a number from 0 to below 1", lambda v: 0 <= v < 1, 0.0),
+    "control": Key("a list of labels of curves, none twice", lambda v: v == [] or keys.is_names(v), []),
+    "source": keys.one_of(SOURCES, "ours"),
+    "selected": keys.flag(),
 }
 
 
 def checked(claim: Mapping[str, Any]) -> Table:
     """The claim with its defaults, or a ValueError that names what is wrong with it."""
     table = keys.checked(claim, CLAIM, "claims.")
-    if table["test"] in ("less", "same") and len(table["curves"]) < 2:
-        raise ValueError(f"claims.curves: got {table['curves']!r}; {table['test']!r} takes two or more")
+    for key in ("curves", "control") if table["test"] in ("less", "same") else ():
+        if len(table[key]) == 1:
+            raise ValueError(f"claims.{key}: got {table[key]!r}; {table['test']!r} takes two or more")
     return table
 
 
 def check_labels(table: Table, labels: Collection[str]) -> None:
     """Claims, comparisons and what is watched speak of curves with these labels; or a ValueError."""
-    used = [("claims.curves", claim["curves"]) for claim in table["claims"]]
+    used = [(f"claims.{key}", claim[key]) for claim in table["claims"] for key in ("curves", "control")]
     used += [("watch.curves", table["watch"]["curves"])] if table["watch"] else []
     for key, named in [*used, *(("compare", pair) for pair in table["compare"])]:
         if unknown := [label for label in named if label not in labels]:
@@ -40,7 +46,7 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
     """Claims and comparisons speak of curves that there are, and of what these record; or a ValueError."""
     check_labels(table, settings)
     for claim in table["claims"]:
-        for label in claim["curves"] if claim["test"] == "never noisier" else ():
+        for label in claim["curves"] + claim["control"] if claim["test"] == "never noisier" else ():
             if not (settings[label]["pulls"] and "sigma" in settings[label]["problem"]):
                 raise ValueError(
                     f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"

@@ -104,6 +104,12 @@ class Panel:
         return self.folder / (file_name(self.name, self.point, ending) + suffix)
 
     @property
+    def instances(self) -> int:
+        """On how many instances, met in turn, its curves were run; 0 if each trial has its own, or all have one."""
+        found = {curve.setting["problem"].get("instances", 0) for curve in self.curves}
+        return found.pop() if len(found) == 1 else 0
+
+    @property
     def series(self) -> list[str]:
         """The names of the series that its curves have, regret first."""
         return list(dict.fromkeys(name for curve in self.curves for name in ("regret", *curve.others)))

@@ -58,6 +58,7 @@ _VECTOR = "a list of numbers"
 _MOST = f"at most {formulas.MOST} names, numbers and operations"
 _SIGNS = "x1, x2, …, numbers, + - * / ** and " + ", ".join(formulas.MATHS)
 _FRESH = Key(f"'fresh', or the seed of one instance: {SEED}", lambda v: v == "fresh" or is_seed(v), "fresh", True)
+_DRAWN = {"instance": _FRESH, "instances": count(None, sweeps=False, most=10**6)}
 _KERNEL = Key(
     f"a kernel of {', '.join(formulas.KERNELS)}, numbers, + and *, as 'rbf(0.2) + 0.5 * linear()', {_MOST}",
     formulas.is_kernel,
@@ -95,7 +96,7 @@ PROBLEMS = {
         "dim": count(3, most=1000),
         "rho": Key("a number > 0 or [low, high] with 0 < low ≤ high", _range, [0.1, 1.0], True, floats),
         "theta": Key(_VECTOR, is_numbers, None, kept=floats),
-        "instance": _FRESH,
+        **_DRAWN,
         "contexts": flag(),
     },
     "linear": {
@@ -106,8 +107,8 @@ PROBLEMS = {
         "rho_bound": positive(None),
     },
     "function": {**_ON_GRID, "function": _FUNCTION},
-    "expansion": {**_ON_GRID, "instance": _FRESH, "norm": positive(1.0), "centres": count(10, most=MOST_POINTS)},
-    "gp": {**_ON_GRID, "instance": _FRESH},
+    "expansion": {**_ON_GRID, **_DRAWN, "norm": positive(1.0), "centres": count(10, most=MOST_POINTS)},
+    "gp": {**_ON_GRID, **_DRAWN},
     "rkhs": {
         **_WITH_KERNEL,
         "points": Key("a list of points, each a list of p numbers", _vectors, kept=floats),
@@ -132,8 +133,11 @@ def problem(given: Mapping[str, Any], within: str = "problem.") -> Table:
     table = {name: value for name, value in checked(given, PROBLEMS[kind], within).items() if value is not None}
     if kind == "box" and not (is_numbers(table["high"], len(low := table["low"])) and _below(low, table["high"])):
         raise ValueError(f"{within}high: got {table['high']}; it takes a number above each of low = {low}")
+    if table.get("instances") and table["instance"] != "fresh":
+        got = f"got {table['instances']} together with instance = {table['instance']}"
+        raise ValueError(f"{within}instances: {got}; it takes instance = 'fresh'")
     if table.get("contexts"):
-        for name in ("sigma", "probes", "instance"):
+        for name in ("sigma", "probes", "instance", "instances"):
             if table.get(name, "fresh") != "fresh":
                 got = f"got {table[name]!r} together with {MOVING}"
                 raise ValueError(f"{within}{name}: {got}; it takes one or the other")

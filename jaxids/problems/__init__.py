@@ -7,6 +7,7 @@ from jaxids.problems.instance import Changing, Instance, Problem, check_draws, s
 from jaxids.problems.landscape import Continuous, Landscape, continuous
 from jaxids.problems.noise import Noise, gaussian, rademacher, uniform
 from jaxids.problems.points import Functions, expansions, gp, norm, rkhs
+from jaxids.problems.several import Several, several
 from jaxids.problems.vectors import Fixed, UnitBall, linear, unit_ball
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Noise",
     "Probes",
     "Problem",
+    "Several",
     "UnitBall",
     "check_draws",
     "contextual",
@@ -35,6 +37,7 @@ __all__ = [
     "probes",
     "rademacher",
     "rkhs",
+    "several",
     "sized",
     "uniform",
     "unit_ball",

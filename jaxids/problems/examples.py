@@ -29,7 +29,10 @@ def _checked(base: Any) -> Problem:
 @partial(register, data_fields=("base", "low", "high"), meta_fields=())
 @dataclass(frozen=True)
 class LowHigh:
-    """Example 1: every action of another problem twice, first all with low noise and then all with high."""
+    """Example 1: every action of another problem twice, first all with high noise and then all with low.
+
+    Ties go to the lowest index, so a policy that does not look at noise takes the noisier copy.
+    """
 
     base: Any
     low: Number
@@ -41,7 +44,7 @@ class LowHigh:
     def draw(self, key: Key[Array, ""]) -> Instance:
         """Copies k and K + k share features and mean."""
         one = self.base.draw(key)
-        rho = jnp.concatenate([jnp.full_like(one.rho, self.low), jnp.full_like(one.rho, self.high)])
+        rho = jnp.concatenate([jnp.full_like(one.rho, self.high), jnp.full_like(one.rho, self.low)])
         features = jnp.concatenate([one.features, one.features], axis=-1)
         return Instance(features, jnp.concatenate([one.mean, one.mean]), rho, jnp.asarray(self.high, rho.dtype))
 
@@ -55,7 +58,7 @@ class LowHigh:
 
 
 def low_high(base: Problem, low: float = 0.5, high: float = 1.0) -> LowHigh:
-    """Example 1 on any problem: each action once with noise bound `low` and once with `high`."""
+    """Example 1 on any problem: each action first with noise bound `high`, and once more with `low`."""
     problem = LowHigh(_checked(base), low, high)
     problem.check()
     return problem

@@ -10,9 +10,10 @@ import jaxids
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
-from jaxids.report import bounded, pictures
+from jaxids.report import bounded, pictures, repeated
+from jaxids.report.comparisons import plus_minus
 from jaxids.report.tables import table
-from jaxids.report.verdicts import FAILS, HOLDS, MISSING, OPEN, Verdict, plus_minus, verdicts
+from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, Verdict, verdicts
 
 __all__ = ["RULE", "STYLE", "page"]
 
@@ -26,19 +27,25 @@ table { border-collapse: collapse; margin: 1rem 0 } th, td { text-align: left; p
 th { border-bottom: 1px solid #888; font-weight: 600 } td { border-bottom: 1px solid #eee; vertical-align: top }
 td.number { text-align: right; font-variant-numeric: tabular-nums } .quiet { color: #666; font-size: .9em }
 .verdict { white-space: nowrap; font-weight: 600 }
-.holds { color: #00664b } .does-not-hold { color: #a63d00 } .within-error, .not-run { color: #555 }
+.holds { color: #00664b } .does-not-hold { color: #a63d00 } .open, .not-run, .tells-nothing { color: #555 }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto }
 """
-RULE = """A claim holds when it is true at every value within two standard errors of what was measured, does not hold
-when it is false at every such value, and is otherwise within error. Policies are compared trial by trial: they meet the
-same instances and the same noise. Where a claim says “almost” or “close”, the margin is ours and stated with it."""
+RULE = f"""A claim holds when what was measured would be too unlikely if it were false, does not hold when it would be
+too unlikely if it were true, and is otherwise open. This is decided for all claims of the page together (Holm’s
+method): the probability that even one of its verdicts is wrong is at most {LEVEL:.0%}. Policies are compared trial by
+trial: they meet the same instances and the same noise. A control is the same test on curves for which it must not hold;
+where it does, the test tells nothing."""
+SOURCES = {
+    "paper": "the paper’s own sentence",
+    "reading": "the paper’s sentence, with a margin of ours for its words",
+    "ours": "ours",
+}
 
 
 def page(results: Results) -> str:
     """The whole page."""
-    decided = [(panel, verdicts(panel)) for panel in results.panels]
-    found = [claim.verdict for _, claims in decided for claim in claims]
-    tally = ", ".join(f"{word}: {found.count(word)}" for word in (HOLDS, FAILS, OPEN, MISSING) if word in found)
+    decided = list(zip(results.panels, verdicts(results.panels), strict=True))
+    tally = _tally([claim for _, claims in decided for claim in claims])
     groups = [list(group) for _, group in itertools.groupby(decided, lambda each: each[0].name)]
     names = [group[0][0].name for group in groups]
     links = " · ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
@@ -46,11 +53,25 @@ def page(results: Results) -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>jaxids: {escape(", ".join(names))}</title><style>{STYLE}</style></head><body>
 <h1>Results</h1><p>{links}</p>
-{f"<p>Claims: {tally}. {RULE}</p>" if tally else ""}
+{f"<h2>Claims</h2>{tally}<p>{RULE}</p>" if tally else ""}
 {"".join(_experiment(group) for group in groups)}{bounded.inequalities(results.panels)}
 <p class="quiet">jaxids {jaxids.__version__}. Bands and ± are two standard errors.</p>
 </body></html>
 """
+
+
+def _tally(claims: Sequence[Verdict]) -> str:
+    """How many claims have which verdict, by whose they are and whether the instance was selected by them."""
+    if not claims:
+        return ""
+    words = [word for word in (HOLDS, FAILS, OPEN, VACUOUS, MISSING) if any(c.verdict == word for c in claims)]
+    rows = []
+    for source, selected in itertools.product(SOURCES, (False, True)):
+        found = [claim.verdict for claim in claims if (claim.source, claim.selected) == (source, selected)]
+        on = "was selected for it" if selected else "was not selected for it"
+        cells = "".join(f"<td class='number'>{found.count(word)}</td>" for word in words)
+        rows += [f"<td>{SOURCES[source]}</td><td>the instance {on}</td>{cells}"] if found else []
+    return table("tally", "<th>whose claim</th><th>instance</th>" + "".join(f"<th>{w}</th>" for w in words), rows)
 
 
 def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
@@ -69,6 +90,8 @@ def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
     curves, wide = pictures.names(panel)
     images = [*(_image(path) for path in curves), *(_image(path, "wide") for path in wide)]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
+    if panel.instances:
+        return f"""{head}{repeated.section(panel)}<div class="figures">{"".join(images)}</div>"""
     return f"""{head}<div class="figures">{"".join(images)}</div>
 {_claims(claims)}{_finals(panel)}{bounded.section(panel)}"""
 
@@ -80,12 +103,17 @@ def _image(path: Path, kind: str = "panel") -> str:
 
 def _claims(claims: Sequence[Verdict]) -> str:
     rows = [
-        f"<td>{escape(c.says)}</td><td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
+        f"<td>{escape(c.says)}<br><span class='quiet'>{_whose(c)}</span></td>"
+        f"<td class='verdict {c.verdict.replace(' ', '-')}'>{c.verdict}</td>"
         f"<td>{'<br>'.join(map(escape, c.measured))}"
-        f"<br><span class='quiet'>{escape(c.tested)}</span></td>"
+        f"<br><span class='quiet'>{escape(c.tested)}; {escape(c.control)}</span></td>"
         for c in claims
     ]
     return table("claims", "<th>claim</th><th>verdict</th><th>measured</th>", rows) if claims else ""
+
+
+def _whose(claim: Verdict) -> str:
+    return SOURCES[claim.source] + ("; the instance was selected for it" if claim.selected else "")
 
 
 def _finals(panel: Panel) -> str:

@@ -12,6 +12,7 @@ from jaxids.experiment import store
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
 from jaxids.experiment.results import Results
+from jaxids.report import repeated
 from jaxids.report.pictures import draw
 from jaxids.report.verdicts import verdicts
 
@@ -35,17 +36,19 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
         for name in _unchanged(folder, old) - set(made):  # figures of what is no longer asked for
             (folder / name).unlink()
         store.keep(record, store.as_json({"inputs": inputs, "files": made}))
-    for line in summary([panel for panel in results.panels if not names or panel.name in names]):
+    for line in summary(results.panels, names):
         print(line)
     print(page)
 
 
-def summary(panels: Sequence[Panel]) -> Iterator[str]:
-    """The claims as lines of text."""
-    for panel in panels:
-        for claim in verdicts(panel):
+def summary(panels: Sequence[Panel], names: Collection[str] = ()) -> Iterator[str]:
+    """The claims of some experiments as lines of text, decided together with those of all."""
+    for panel, claims in zip(panels, verdicts(panels), strict=True):
+        for claim in claims if not names or panel.name in names else ():
             yield f"{panel.stem:9s} {claim.verdict:13s}  {claim.says}"
-            yield from (f"{'':25s}{line}" for line in [*claim.measured, f"({claim.tested})"])
+            yield from (f"{'':25s}{line}" for line in [*claim.measured, f"({claim.tested}; {claim.control})"])
+        if panel.instances and (not names or panel.name in names):
+            yield from (f"{panel.stem:9s} {line}" for line in repeated.lines(panel))
 
 
 def _digest(results: Results) -> str:

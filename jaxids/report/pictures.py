@@ -19,6 +19,7 @@ __all__ = ["draw", "names"]
 
 FEW = 8  # panels that fit one picture
 BOUNDS = "-bounds", "-looseness"
+REPLICATED = "-instances"
 
 
 def draw(results: Results) -> list[Path]:
@@ -32,11 +33,15 @@ def draw(results: Results) -> list[Path]:
     progress, drawn, count = Progress(0), list[Path](), len(results.panels)
     for number, panel in enumerate(results.panels, 1):
         progress.drawing(panel.stem, number, count)
+        if panel.instances:
+            drawn += _draw_replicated(panel)
+            continue
         one = Results(results.folder, [panel])
         drawn += itertools.chain.from_iterable(figures.draw(one, scale, name) for name, scale in figures.views(panel))
         drawn += [*_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
-    if count <= FEW:
-        drawn += figures.save(figures.together(results.panels), results.folder / "panels")
+    alike = [panel for panel in results.panels if not panel.instances]
+    if alike and count <= FEW:
+        drawn += figures.save(figures.together(alike), results.folder / "panels")
     progress.close()
     return drawn
 
@@ -45,11 +50,22 @@ def names(panel: Panel) -> tuple[list[Path], list[Path]]:
     """The pictures of a panel that there are, those of curves and the wide ones."""
     from jaxids.plot import figures
 
+    if panel.instances:
+        return [], [panel.file(REPLICATED, ".png")] if panel.table["claims"] else []
     curves = [panel.file(figures.ending(*view), ".png") for view in figures.views(panel)]
     wide = [panel.file("-pairs", ".png")] if panel.table["compare"] else []
     wide += [panel.file(_ending(curve), ".png") for curve in _watched(panel)]
     wide += [panel.file(end, ".png") for end in BOUNDS] if panel.table["bounds"] else []
     return curves, [path for path in wide if path.exists()]
+
+
+def _draw_replicated(panel: Panel) -> list[Path]:
+    """The claims of a panel on each of its instances."""
+    from jaxids.plot import figures, replication
+    from jaxids.report.replication import replicated
+
+    claims = replicated(panel)
+    return figures.save(replication.figure(claims), panel.file(REPLICATED)) if claims else []
 
 
 def _draw_pairs(panel: Panel) -> list[Path]:
