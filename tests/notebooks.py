@@ -75,8 +75,10 @@ def _shown_wrong(cell):
 
 def shows(source):
     """Whether a cell prints, or ends with an expression."""
-    plain = re.sub(r"^(\s*)%.*$", r"\1pass", source, flags=re.MULTILINE)
-    return "print(" in source or isinstance(ast.parse(plain).body[-1], ast.Expr)
+    body = ast.parse(re.sub(r"^(\s*)%.*$", r"\1pass", source, flags=re.MULTILINE)).body
+    done = [part for part in body if not isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    calls = [node.func for part in done for node in ast.walk(part) if isinstance(node, ast.Call)]
+    return isinstance(body[-1], ast.Expr) or any(getattr(call, "id", "") == "print" for call in calls)
 
 
 def main(names):
