@@ -4,7 +4,7 @@ import re
 
 import nbformat
 import pytest
-from notebooks import FOLDER, PATHS, code_of, execute, faults, read
+from notebook import FOLDER, PATHS, code_of, execute, faults, read
 
 NAMES = ["bounds", "kernel_bandits", "paper", "quickstart", "ratio_surfaces", "your_own_policy"]
 LARGEST = 3_000_000  # bytes of all of them, so that a clone stays small and a page opens at once

@@ -1,6 +1,6 @@
 """The notebooks: run at full size to keep what they show, and told whether what is kept belongs to the code beside it.
 
-    python tests/notebooks.py [NAME …]
+    python tests/notebook.py [NAME …]
 
 runs all notebooks, or those named, from top to bottom, and writes them with their outputs and a digest of their code.
 """
