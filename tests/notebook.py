@@ -39,6 +39,7 @@ def execute(notebook, small=False):
     """Run all cells in a fresh kernel; a cell that raises raises here."""
     environment = {name: value for name, value in os.environ.items() if name != "JAXIDS_SMALL"}
     environment |= {"JAXIDS_SMALL": "1"} if small else {}
+    environment["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA complains of a slow compiler where a machine is busy
     where = {"metadata": {"path": str(FOLDER)}}
     NotebookClient(notebook, timeout=1200, resources=where, record_timing=False, coalesce_streams=True).execute(
         env=environment
