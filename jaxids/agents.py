@@ -2,13 +2,15 @@
 
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import draws, policies
+from jaxids import checks, draws, policies
 from jaxids.confidence import Action, Band
 from jaxids.policies.policy import check_choice
 
-__all__ = ["Agent", "band_of", "choose", "learn", "start"]
+__all__ = ["Agent", "band_of", "choose", "learn", "memory_of", "start"]
 
 
 class Agent(NamedTuple):
@@ -24,7 +26,14 @@ def start(belief: Any, policy: policies.Policy, instance: Any) -> Agent:
     fresh = Agent(instance.prior(belief, policy.lam), policy.noise.init(instance), ())
     if not hasattr(policy.rule, "init"):
         return fresh
-    return fresh._replace(memory=policy.rule.init(band_of(belief, policy, instance, fresh)))
+    return fresh._replace(memory=memory_of(policy.rule, band_of(belief, policy, instance, fresh)))
+
+
+def memory_of(rule: Any, band: Band) -> Any:
+    """A rule's memory before the first step, or a ValueError if it is not made of arrays and numbers."""
+    with checks.naming("policy", rule, "a rule whose init takes a band and gives arrays"):
+        memory = rule.init(band)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), memory)
 
 
 def band_of(belief: Any, policy: policies.Policy, instance: Any, agent: Agent) -> Band:
@@ -49,5 +58,24 @@ def learn(
     action: Action = choice.action
     belief = band.belief.update(agent.belief, band.seen(action), reward, band.rho_of(action) ** 2)
     noise = policy.noise.update(agent.noise, band, action, reward)
-    memory = policy.rule.update(agent.memory, band, choice, reward) if hasattr(policy.rule, "init") else ()
-    return Agent(belief, noise, memory)
+    return Agent(belief, noise, _remembered(policy.rule, agent.memory, band, choice, reward))
+
+
+def _remembered(rule: Any, memory: Any, band: Band, choice: policies.Choice, reward: Float[Array, "..."]) -> Any:
+    """A rule's memory after a step, or a ValueError if it is not of the same shapes and types as before."""
+    if not hasattr(rule, "init"):
+        return ()
+    with checks.naming("policy", rule, "a rule whose update takes memory, band, choice and reward"):
+        after = rule.update(memory, band, choice, reward)
+    before, now = _described(memory), _described(after)
+    if before != now:
+        takes = f"what init gave, {before}; a number for each trial begins as jnp.zeros_like(band.beta)"
+        raise ValueError(f"policy: got {checks.shown(rule)}, whose update gives {now}; it takes {takes}")
+    return after
+
+
+def _described(memory: Any) -> str:
+    """The shapes and types of a memory in words."""
+    leaves, structure = jax.tree.flatten(memory)
+    words = [f"{jnp.result_type(leaf)} {list(jnp.shape(leaf))}" for leaf in leaves]
+    return str(jax.tree.unflatten(structure, words)).replace("'", "")

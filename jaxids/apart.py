@@ -101,7 +101,9 @@ def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str,
         alone = evaluated(jax.tree.map(lambda leaf, i=i: leaf[..., i : i + 1], glimpse))
         for name, function in {**parts, **own}.items():
             for both, one in zip(jax.tree.leaves(together[name]), jax.tree.leaves(alone[name]), strict=True):
-                if np.shape(both)[-1:] == (TRIALS,):  # else it has lost the trials, and is refused for that
+                if name == "policy" and np.shape(both) == np.shape(one):  # a memory that all trials share, as a clock
+                    _compare(name, function, both, one, f"trial {i}", "trials")
+                elif np.shape(both)[-1:] == (TRIALS,):  # else it has lost the trials, and is refused for that
                     _compare(name, function, np.asarray(both)[..., i], np.asarray(one)[..., 0], f"trial {i}", "trials")
     for name in {"gap", "gain"} & parts.keys():
         _not_negative(name, parts[name], together[name])
@@ -120,13 +122,23 @@ def _evaluated(
             mix = solved(policy.rule.solver, gap, floored(gain))
             found["solver"] = mix.weight, mix.value
     if "policy" in parts:
-        choice = agents.choose(policy, _remembering(policy, glimpse.agent, band), band, source)
-        found["policy"] = choice.action  # may turn at a tie, which takes two equal actions
+        found["policy"] = _played(belief, policy, glimpse, band)
     return found | _hooked(policy, own, glimpse, band, source)
 
 
+def _played(belief: Any, policy: policies.Policy, glimpse: _Glimpse, band: Band) -> Any:
+    """What a rule plays and remembers in a few steps; actions may turn at a tie, which takes two equal ones."""
+    agent, found = _remembering(policy, glimpse.agent, band), []
+    for step in range(STEPS, 2 * STEPS if hasattr(policy.rule, "init") else STEPS + 1):
+        band = agents.band_of(belief, policy, glimpse.instance, agent)
+        choice = agents.choose(policy, agent, band, draws.Stream(glimpse.words, jnp.uint32(step)))
+        agent = agents.learn(policy, agent, band, choice, glimpse.instance.mean_of(choice.action))
+        found.append((choice.action, agent.memory))
+    return found
+
+
 def _remembering(policy: policies.Policy, agent: agents.Agent, band: Band) -> agents.Agent:
-    return agent._replace(memory=policy.rule.init(band)) if hasattr(policy.rule, "init") else agent
+    return agent._replace(memory=agents.memory_of(policy.rule, band)) if hasattr(policy.rule, "init") else agent
 
 
 def _hooked(

@@ -171,6 +171,11 @@ def naming(name: str, value: Any, takes: str) -> Iterator[None]:
     except (TypeError, AttributeError) as error:
         what = f"{shown(value)}, which fails: {in_short(str(error))}"
         raise ValueError(f"{name}: got {what}; it takes {takes}") from error
+    except ValueError as error:
+        if not str(error).startswith("The truth value of an array"):  # JAX's own, which names nothing
+            raise
+        what = f"{shown(value)}, which asks whether an array is true"
+        raise ValueError(f"{name}: got {what}; it takes {takes}, with jnp.where in place of if") from error
 
 
 def key(name: str, value: Any) -> None:

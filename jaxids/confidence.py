@@ -25,7 +25,7 @@ __all__ = ["Action", "Band", "Most", "Solver", "Surfaces", "beta", "floored", "s
 
 Action = Any  # a handle: an index [...], or a point [p, ...]
 Surfaces = Callable[["Band"], tuple[Array, Array]]  # the gap and the gain at a band's actions
-Solver = Callable[[Array, Array], ratio.Mix]
+Solver = Callable[[Array, Array], ratio.Mix]  # of gaps and gains [K, …], as ratio.exact
 
 
 def beta(log_det: Number, delta: Number, lam: Number, norm_bound: Number) -> Float[Array, "..."]:

@@ -138,7 +138,7 @@ def ball(centre: Any, radius: float = 1.0) -> Ball:
     return Ball(jnp.asarray(middle), jnp.asarray(radius, middle.dtype))
 
 
-Domain = Box | Ball
+Domain = Box | Ball  # what is continuous
 
 
 def check(domain: Any) -> None:

@@ -18,7 +18,7 @@ from jaxids.confidence import Action, Band
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
 
-Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]
+Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]  # the gain at the band's actions
 
 
 def f(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
@@ -52,7 +52,7 @@ class Averaged:
         return band.average(source, self.proposals, lambda target: about(band, target))
 
 
-e = Averaged()
+e = Averaged()  # I^E with the paper's ten proposals
 
 
 def about(band: Band, target: Action) -> Float[Array, "K ..."]:

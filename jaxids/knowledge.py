@@ -70,4 +70,8 @@ class Bounded(Known):
         return jnp.broadcast_to(rho_bound, jnp.shape(rho))
 
 
-known, bounded = Known(), Bounded()
+known = Known()
+"""Each action's own noise bound ρ(x), as in W-UCB, W-TS and IDS."""
+
+bounded = Bounded()
+"""One noise bound R for all actions, as in UCB and TS."""

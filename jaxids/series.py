@@ -133,3 +133,4 @@ NAMED: dict[str, Hook] = {name: globals()[name] for name in names.SERIES} | {
     "gap_bound": highest(lambda step: step.instance.most_lost()),
     "chain_breaks": summed(_chain_breaks),
 }
+"""What `record=` takes by name; from `ratio_sum` on, what the bounds are made of."""

@@ -211,7 +211,8 @@ def hooked(name: str, hook: Hook | None, seen: Step) -> Any:
     takes = "a function of a step that gives arrays"
     with checks.naming(name, hook, takes):
         given = hook(seen)
-    for leaf in jax.tree.leaves(given):
+    leaves = jax.tree.leaves(given)
+    for leaf in leaves or [given]:
         if not isinstance(leaf, jax.Array):
             raise ValueError(f"{name}: got {checks.shown(hook)}, which gives {checks.shown(leaf)}; it takes {takes}")
     return given

@@ -26,7 +26,16 @@ def curve(
 
 def panel(*curves, missing=(), **described):
     """A panel of made-up curves."""
-    table = {"title": "", "notes": "", "trials": 1, "claims": [], "compare": [], "source": "", "changes": {}}
+    table = {
+        "title": "",
+        "notes": "",
+        "trials": 1,
+        "claims": [],
+        "compare": [],
+        "bounds": False,
+        "source": "",
+        "changes": {},
+    }
     return Panel(None, "made", table | described, {}, list(curves), list(missing))
 
 

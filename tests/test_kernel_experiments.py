@@ -103,8 +103,8 @@ def test_names_of_series_are_no_other_columns_and_arrays():
         "label",
     }
     taken |= {"regret", "mean", "stderr", "final", "step", "trial", "cell"}
-    assert not taken & set(names.SERIES)
-    assert set(series.NAMED) == set(names.SERIES)
+    assert not taken & set(names.SERIES | names.BOUNDS)
+    assert set(series.NAMED) == set(names.SERIES | names.BOUNDS)
 
 
 @pytest.mark.parametrize(

@@ -281,3 +281,59 @@ def test_one_or_two_actions_need_no_passes(count, rng):
     gap, gain = jnp.asarray(rng.uniform(0.1, 1, (2, count, 500)), jnp.float32)
     assert "while" not in str(jax.make_jaxpr(ratio.exact)(gap, gain))
     np.testing.assert_allclose(ratio.exact(gap, gain).value, ratio.pairs(gap, gain).value, rtol=1e-5)
+
+
+class Counting:
+    """A rule whose memory is what `begin` gives, and next what `then` gives of it and of a reward."""
+
+    def __init__(self, begin, then):
+        self.begin, self.then = begin, then
+
+    def init(self, band):
+        return self.begin(band)
+
+    def __call__(self, band, source, memory):
+        return policies.Choice(band.ucb)
+
+    def update(self, memory, band, choice, reward):
+        return self.then(memory, choice, reward)
+
+
+@pytest.mark.parametrize(
+    ("begin", "then", "said"),
+    [
+        (lambda b: jnp.zeros(6), lambda m, c, r: m.at[c.action].add(1.0), "policy: got .* beside other trials"),
+        (lambda b: 0.0, lambda m, c, r: m + r.mean(), "policy: got .* beside other trials"),
+        (lambda b: 0.0, lambda m, c, r: m + r, r"policy: got .* update gives float32 \[3\]; it takes what init gave"),
+        (lambda b: 0 * b.beta, lambda m, c, r: jnp.stack([m, m]), r"policy: got .* gives float32 \[2, 3\]; it takes"),
+        (lambda b: 0, lambda m, c, r: m + 0.5, r"policy: got .* gives float32 \[\]; .* gave, int32 \[\]"),
+        (lambda b: {"a": b.beta}, lambda m, c, r: {"b": r}, r"policy: got .* gives {b: .*}; it takes .* gave, {a: "),
+        (lambda b: b.beta, lambda m, c, r: None, "policy: got .* gives None; it takes what init gave"),
+        (lambda b: "hello", lambda m, c, r: m, "policy: got .*, which fails: .*; it takes a rule whose init"),
+        (lambda b: b.beta, lambda m, c: m, "policy: got .*, which fails: .*; it takes a rule whose update"),
+    ],
+)
+def test_memories_that_trials_share_or_that_change_are_refused(begin, then, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        run(policies.Policy(Counting(begin, then)), steps=3)
+
+
+def test_a_clock_may_be_shared():
+    clock = policies.Policy(Counting(lambda b: 0, lambda m, c, r: m + 1))
+    assert np.array_equal(run(clock, steps=20).final, run(policies.ucb(noise=policies.known), steps=20).final)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: run(policies.Policy(Counting)), "rule: got the class Counting; it takes one made of it"),
+        (
+            lambda: run(policies.ids(lambda b, s: b.var if b.var[0] > 0 else b.rho)),
+            "gain: got .*, which asks whether an array is true; .* jnp.where",
+        ),
+        (lambda: run(policies.ucb(), total=lambda s: None), "total: got .*, which gives None; it takes"),
+    ],
+)
+def test_slips_of_newcomers_are_named(make, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        make()

@@ -1,4 +1,4 @@
-"""What the READMEs show runs as it is written: Python, experiments and commands, with fewer trials and steps."""
+"""What READMEs and pages show runs as it is written: Python, experiments and commands, with fewer trials and steps."""
 
 import re
 import shlex
@@ -14,8 +14,9 @@ from jaxids import cli
 from jaxids.experiment import read
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "experiments/README.md")}
-KINDS = {"python", "toml", "sh"}
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))
+DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "experiments/README.md", *PAGES)}
+KINDS = {"python", "toml", "sh", "text"}
 
 
 def snippets(document, kind):
@@ -46,16 +47,40 @@ def test_every_snippet_is_of_a_kind_that_is_run(document):
     assert DOCUMENTS[document].count("```") == 2 * sum(len(snippets(document, kind)) for kind in KINDS)
 
 
-def test_python_runs_in_order_and_a_search_compiles_once(monkeypatch, capsys, caplog):
+@pytest.fixture
+def run(monkeypatch):
+    """A function that runs the Python of a document in order, and gives its names."""
     monkeypatch.setattr(jaxids, "simulate", partial(_smaller, jaxids.simulate), raising=False)
-    shown = {}
-    for text in snippets("README.md", "python"):
-        exec(compile(text, "README.md", "exec"), shown)
-    assert len(capsys.readouterr().out.splitlines()) == 5
+
+    def ran(document):
+        shown = {}
+        for text in snippets(document, "python"):
+            exec(compile(text, document, "exec"), shown)
+        return shown
+
+    return ran
+
+
+@pytest.mark.parametrize("document", [name for name in DOCUMENTS if "jaxids.simulate(" in DOCUMENTS[name]])
+def test_python_runs_in_order(document, run, capsys):
+    shown = run(document)
     assert np.all(np.isfinite(shown["result"].mean))
+    if document == "README.md":
+        assert len(capsys.readouterr().out.splitlines()) == 5
+    elif document == "docs/policies.md":
+        mix, weight = shown["mix"], shown["mix"].weight
+        assert (mix.first, mix.second) == (0, 2)
+        assert mix.value == pytest.approx(shown["ratio"].psi([1 - weight, 0, weight], [1, 2, 3], [0.1, 1, 4]))
+    elif document == "docs/theory.md":
+        assert np.all(shown["result"].final <= shown["bound"] * (1 + 1e-5))
+        assert np.all(shown["worth"] >= 0)
+
+
+def test_a_search_is_one_of_a_mix_and_compiles_once(run, caplog):
+    shown = run("docs/kernels.md")
     assert 0 <= shown["choice"].mix.weight <= 1
     assert shown["choice"].mix.value > 0
-    search = next(text for text in snippets("README.md", "python") if "policies.choose" in text)
+    search = next(text for text in snippets("docs/kernels.md", "python") if "policies.choose" in text)
     with jax.log_compiles(True):
         exec(search.replace("default_rng(0)", "default_rng(1)"), shown)
     assert not [record for record in caplog.records if "_chosen" in record.getMessage()]

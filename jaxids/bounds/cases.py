@@ -144,3 +144,4 @@ CASES = (
     Case(no_constants, counterexample, proven=False),
     Case(randomised, policy),
 )
+"""What `violations` tries: each claim on a process, the unproven ones as controls."""

@@ -93,7 +93,7 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         trials=trials,
         asked=asked,
         digest=digest.hexdigest(),
-        read=partial(_read, path, indices, len(trials)),
+        read=partial(_read, path, indices, len(trials), ("pulls", *kept)),
     )
 
 
@@ -124,7 +124,9 @@ class _Kept:
         return moments.Series(mean, self._moments.stderr, np.concatenate(self._final))
 
 
-def _read(path: Path, indices: list[int], count: int, name: str) -> np.ndarray | None:
+def _read(path: Path, indices: list[int], count: int, known: tuple[str, ...], name: str) -> np.ndarray | None:
+    if name not in known:
+        raise ValueError(f"name: got {shown(name)}; it takes one of {', '.join(known)}")
     parts = []
     for index in indices:
         tile = store.read_tile(path, index)

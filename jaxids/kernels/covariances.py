@@ -36,8 +36,8 @@ __all__ = [
     "rbf",
 ]
 
-Kernel = Callable[[Point, Point], Float[Array, ""]]
-TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"
+Kernel = Callable[[Point, Point], Float[Array, ""]]  # k(x, y) of two points [p]
+TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"  # a kernel in words
 register = jax.tree_util.register_dataclass
 
 

@@ -31,9 +31,12 @@ def beside(theories: Sequence[Theory], title: str, others: Sequence[str] = ()) -
             _one(axes, theory, look.color)
         for axes in grid[len(theories) :]:
             axes.set_axis_off()
-        shown = {handle.get_label(): handle for axes in grid for handle in axes.get_lines()}
+        for axes in grid[max(len(theories) - columns, 0) : len(theories)]:
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("steps (log)")
+        lines = {line.get_label(): line for axes in grid for line in axes.get_lines()}
+        shown = {label: line for label, line in lines.items() if not label.startswith("_")}
         figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=len(shown), frameon=False)
-        figure.supxlabel("steps (log)", size=8)
         figure.supylabel("regret and its bounds (log)", size=8)
         figure.suptitle(short(title), x=0.01, ha="left", size=8.5, parse_math=False)
     return figure

@@ -150,3 +150,4 @@ def _planned(plan: names.Plan) -> Policy:
 
 
 PAPER: dict[str, Policy] = {name: _planned(plan) for name, plan in names.THIRTEEN.items()}
+"""The thirteen by the paper's names: UCB, W-UCB, TS, W-TS, FW-TS, and IDS- and DIDS- with F, UCB, TS and E."""

@@ -36,6 +36,7 @@ class Choice(NamedTuple):
 
 
 Rule = Callable[[Band, draws.Stream], Choice] | Callable[[Band, draws.Stream, Any], Choice]
+"""What to play, given a band and random numbers, and, if it has one, a memory."""
 
 
 @partial(
@@ -65,6 +66,8 @@ def check(policy: Policy) -> Policy:
             f"policy: got {checks.shown(policy)}; it takes one of jaxids.policies, as policies.PAPER['IDS-UCB']"
         )
     checks.function("rule", policy.rule)
+    if isinstance(rule := getattr(policy.rule, "function", policy.rule), type):
+        raise ValueError(f"rule: got the class {rule.__name__}; it takes one made of it, {rule.__name__}(…)")
     if not isinstance(policy.noise, Knowledge):
         raise ValueError(f"noise: got {checks.shown(policy.noise)}; it takes policies.known or policies.bounded")
     checks.within("delta", policy.delta, 0, 1)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ROUNDING = 100 * np.finfo(float).eps  # values that differ by less than this share of the largest are taken for equal
-Function = Callable[[Float[Array, "p"]], Float[Array, ""]]
+Function = Callable[[Float[Array, "p"]], Float[Array, ""]]  # of a point [p], in JAX
 
 
 def _coordinates(name: str, u: Float[Array, "p"], dim: int) -> Float[Array, "p"]:

@@ -9,7 +9,7 @@ from jaxids import checks, draws
 
 __all__ = ["Noise", "check_noise", "gaussian", "rademacher", "uniform"]
 
-Noise = Callable[[draws.Stream], Float[Array, "..."]]
+Noise = Callable[[draws.Stream], Float[Array, "..."]]  # one number for every trial, of scale one
 
 
 def gaussian(source: draws.Stream) -> Float[Array, "..."]:

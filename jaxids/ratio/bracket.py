@@ -42,7 +42,11 @@ class Bracket(NamedTuple):
 
 
 def exact(gap: Any, gain: Any) -> Mix:
-    """The mix of two actions that minimises Ψ over all distributions."""
+    """The mix of two actions that minimises Ψ over all distributions, from gaps and gains [K, …], in a few O(K) passes.
+
+    >>> ratio.exact([1.0, 2.0, 3.0], [0.1, 1.0, 4.0]).weight  # on action 2, else action 0
+    Array(0.44871795, dtype=float32)
+    """
     gap, gain = vectors(gap, gain)
     if gap.shape[0] <= 2:  # the closed form
         first = jnp.zeros(gap.shape[1:], jnp.int32)

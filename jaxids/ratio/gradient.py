@@ -19,7 +19,7 @@ __all__ = ["descent", "simplex"]
 
 
 def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vector:
-    """A distribution on the actions that nearly minimises Ψ."""
+    """A distribution [K, …] on the actions that nearly minimises Ψ, from gaps and gains [K, …]."""
     gap, gain = vectors(gap, gain)
     steps, rate = _numbers(steps, rate)
     tiny = jnp.finfo(gap.dtype).tiny

@@ -139,7 +139,7 @@ def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
 
 
 def single(gap: Any, gain: Any) -> Mix:
-    """The best single action (DIDS), as a mix that never plays anything else."""
+    """The best single action (DIDS) by gaps and gains [K, …], as a mix that never plays anything else."""
     gap, gain = vectors(gap, gain)
     best = lanes.first_min(quotient(*map(lax.stop_gradient, (gap, gain)))).arg
     return mix(gap, gain, best, best)
@@ -151,7 +151,7 @@ def never_mixes(solver: Any) -> bool:
 
 
 def pairs(gap: Any, gain: Any) -> Mix:
-    """The minimum over every pair of actions, as in the paper: O(K²)."""
+    """The minimum over every pair of actions, as in the paper, from gaps and gains [K, …]: O(K²)."""
     gap, gain = vectors(gap, gain)
     fixed_gap, fixed_gain = map(lax.stop_gradient, (gap, gain))
 
