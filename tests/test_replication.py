@@ -1,0 +1,142 @@
+"""Claims on many instances: which trials meet which, how often a claim holds, and what the page says of it."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from curves import claim, curve, panel
+
+from jaxids import cli, policies, problems, simulate
+from jaxids.experiment import load
+from jaxids.report import repeated, replication
+from jaxids.report.verdicts import FAILS, HOLDS, OPEN, verdicts
+
+KEY, PAPER = jax.random.key(3), Path(__file__).parents[1] / "experiments" / "paper"
+
+
+def first_mean(step):
+    return step.instance.mean[0] + 0 * step.regret
+
+
+def test_trials_meet_the_first_instances_in_turn():
+    ball = problems.unit_ball(5, 2)
+    options = {"key": KEY, "steps": 3, "record": {"mean": first_mean}}
+    fresh = simulate(ball, policies.ucb(), trials=7, **options)
+    several = simulate(problems.several(ball, 7), policies.ucb(), trials=300, **options)
+    means = several.series["mean"].final
+    assert np.array_equal(means, fresh.series["mean"].final[np.arange(300) % 7])
+    assert len(np.unique(means)) == 7
+    assert np.array_equal(several.final[:7], fresh.final)
+    assert len(np.unique(several.final.round(4))) > 7  # the noise is each trial's own
+
+
+def test_other_numbers_of_instances_compile_once(caplog):
+    ball = problems.unit_ball(5, 2)
+    simulate(problems.several(ball, 3), policies.ucb(), key=KEY, trials=5, steps=4)
+    with jax.log_compiles(True):
+        simulate(problems.several(ball, 4), policies.ucb(), key=KEY, trials=5, steps=4)
+    assert not [record for record in caplog.records if "_run_tile" in record.getMessage()]
+
+
+@pytest.mark.parametrize(
+    ("base", "count", "said"),
+    [
+        (3, 5, "base: got 3; it takes a problem that draws"),
+        (problems.contextual(), 5, "base: got .*; it takes a problem that draws"),
+        (problems.unit_ball(), 0, "count: got 0"),
+        (problems.unit_ball(), 2.5, "count: got 2.5"),
+    ],
+)
+def test_what_cannot_be_is_refused(base, count, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        problems.several(base, count)
+
+
+def on_instances(label, effects, rng, each=60):
+    """A curve whose regret on instance i is 10 plus its effect, and noise; trials meet them in turn."""
+    count = len(effects)
+    final = 10 + np.tile(effects, each) + rng.normal(0, 1, count * each)
+    one = curve(label, final)
+    return dataclasses.replace(one, setting=one.setting | {"problem": {"actions": 3, "instances": count}})
+
+
+@pytest.fixture
+def half(rng, monkeypatch):
+    """One policy is better by 3 on the first half of 40 instances, worse by 3 on ten more, and as good on the rest."""
+    effects = np.repeat([-3.0, 3.0, 0.0], [20, 10, 10])
+    noise = {"noise": -effects + rng.normal(0, 0.1, 40), "gap": rng.normal(size=40)}
+    monkeypatch.setattr(replication, "_features", lambda setting, count: noise)
+    one, other = on_instances("one", effects, rng), on_instances("other", np.zeros(40), rng)
+    return panel(one, other, claims=[claim("less", one, other)])
+
+
+def test_a_claim_is_decided_on_every_instance(half):
+    (found,) = replication.replicated(half)
+    assert np.all(found.verdicts[:20] == HOLDS)
+    assert np.all(found.verdicts[20:30] == FAILS)
+    assert np.mean(found.verdicts[30:] == OPEN) >= 0.7
+    assert found.share(HOLDS) >= 0.5
+    assert np.allclose(found.effects[:20], -0.3, atol=0.08)
+    assert found.telling[0] == "noise"
+    assert found.telling[1] < -0.8
+    assert found.median("noise", HOLDS) == pytest.approx(3, abs=0.2)
+    assert found.median("noise", FAILS) == pytest.approx(-3, abs=0.2)
+
+
+def test_trials_that_share_instances_are_not_taken_for_independent_ones(half):
+    assert verdicts([half]) == [[]]
+
+
+def test_verdicts_on_one_instance_are_wrong_as_rarely_as_stated(rng, monkeypatch):
+    """Equal policies on 1000 instances: 50 verdicts are expected, more than 85 have probability 1e-6."""
+    monkeypatch.setattr(replication, "_features", lambda setting, count: {"noise": rng.normal(size=count)})
+    one, other = (on_instances(name, np.zeros(1000), rng, each=40) for name in ("one", "other"))
+    (found,) = replication.replicated(panel(one, other, claims=[claim("less", one, other)]))
+    assert 20 < np.sum(found.verdicts != OPEN) <= 85
+
+
+def test_the_page_says_on_which_share_it_holds(half):
+    text, (first, second) = repeated.section(half), repeated.lines(half)
+    assert "on 40 random instances, with 60 trials or more on each" in text
+    assert re.search(r"noise: median (2.9|3.0)\d where it holds", text)
+    assert text.count("<tr>") == 2
+    assert first == "so"
+    assert second.strip().startswith("holds on 5")
+
+
+def test_a_run_over_instances_has_a_page_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = ["--set", 'policies=["IDS-UCB", "W-UCB", "UCB"]', "--steps", "20", "--trials", "6"]
+    command = ["run", str(PAPER / "fig1b.toml"), "--instances", "5", *few]
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    assert "of 5 instances; effect" in said
+    (one,) = load.load(tmp_path / "instances").panels
+    assert one.instances == 5
+    assert all(len(each.trials) == 30 for each in one.curves)
+    page = (tmp_path / "instances" / "report.html").read_text()
+    assert "instances = 5" in page
+    assert "<table class='replication'>" in page or 'class="replication"' in page
+    assert (tmp_path / "instances" / "fig1b" / "fig1b-instances.png").stat().st_size > 10_000
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "instances").rglob("*") if path.is_file()}
+    assert cli.main(command) == 0
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--set", 'kind="linear"'], "instance"),
+        (["--instances", "0"], "instances"),
+        (["--set", "contexts=true"], "instances: got 5 together with contexts = true"),
+    ],
+)
+def test_instances_that_cannot_be_are_named(more, said, tmp_path, capsys):
+    command = ["run", str(PAPER / "fig1b.toml"), "--instances", "5", "--out", str(tmp_path / "out"), *more]
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit(cli.main(command))
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
