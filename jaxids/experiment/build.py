@@ -45,7 +45,9 @@ def _built(text: str, precision: str) -> Problem:
     if "probes" in table:
         with _called(rho="probes", scale="probe_scale", base="probes"):
             problem = problems.probes(problem, rho=table["probes"], scale=table["probe_scale"])
-    return problems.several(problem, table["instances"]) if "instances" in table else problem
+    if "instances" in table:
+        problem = problems.several(problem, table["instances"])
+    return problem
 
 
 def _unit_ball(table: Table, noise: Noise) -> Any:
