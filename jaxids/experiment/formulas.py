@@ -93,8 +93,10 @@ def _called(node: Any) -> Any:
             return truth
         case ast.Constant() if _is_number(node):
             return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size)) if _is_number(node.operand):
-            return -size
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size)) if _is_number(
+            node.operand
+        ):
+            return -n
         case ast.Name(id=name):
             return name
         case ast.Call(func=ast.Name(id=name)):
