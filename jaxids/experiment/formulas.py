@@ -93,10 +93,9 @@ def _called(node: Any) -> Any:
             return truth
         case ast.Constant() if _is_number(node):
             return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size)) if _is_number(
-            node.operand
-        ):
-            return -n
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size) as number):
+            if _is_number(number):
+                return -size
         case ast.Name(id=name):
             return name
         case ast.Call(func=ast.Name(id=name)):
