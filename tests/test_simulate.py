@@ -203,11 +203,21 @@ def test_default_steps():
 
 @pytest.mark.parametrize(("name", "noisier"), [("IDS-UCB", 0), ("IDS-TS", 0), ("W-UCB", 1), ("W-TS", 1)])
 def test_ids_never_takes_the_noisier_copy(name, noisier):
-    """The noisier copies come first and ties go to them: policies that look at means and variances take no others."""
-    actions = run(problems.low_high(FIXED), name, at=range(1, STEPS + 1), record=action_of).recorded
+    """The noisier copies come first and ties go to them: policies that look at means and variances take no others.
+
+    No two actions are orthogonal: one that tells nothing of the target has the same ratio with either noise. Of IDS-TS's
+    targets one now and then is nearly so under the posterior, and the ratio the same to rounding.
+    """
+    oblique = problems.linear([[1, 0.2], [0.3, 0.9], [0.5, 0.5]], [0.6, 0.8], [0.3, 0.6, 1.0])
+    actions = run(problems.low_high(oblique), name, at=range(1, STEPS + 1), record=action_of).recorded
     assert actions.shape == (300, STEPS)
-    assert np.mean(actions < 3) == noisier
-    assert set(np.unique(actions)) == ({0, 1, 2} if noisier else {3, 4, 5})
+    assert abs(np.mean(actions < 3) - noisier) <= (1e-3 if name == "IDS-TS" else 0)
+
+
+def test_ids_takes_either_copy_of_an_action_that_tells_nothing():
+    """Orthogonal to the target, both copies have gain 0 and one gap: a tie, and the first one wins it."""
+    actions = run(problems.low_high(FIXED), "IDS-UCB", at=range(1, STEPS + 1), record=action_of).recorded
+    assert 0 < np.mean(actions < 3) < 0.01
 
 
 @pytest.mark.parametrize(("name", "uses"), [("IDS-F", True), ("IDS-UCB", True), ("UCB", False)])
