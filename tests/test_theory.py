@@ -230,8 +230,9 @@ def test_bounds_are_those_of_the_formulas(folder):
         (policies.ids(information.ucb, solver=lambda gap, gain: ratio.exact(gain, gap)), ["from Ψ", "from Ψ⁺"], True),
         (policies.ids(lambda band, source: 9 * information.f(band, source)), [], True),
         (policies.ids(information.f), ["from Ψ", "from Ψ⁺", "worst case"], True),
+        (policies.ids(information.e), ["from Ψ", "from Ψ⁺"], True),
     ],
-    ids=["gap", "solver", "gain", "none"],
+    ids=["gap", "solver", "gain", "none", "averaged"],
 )
 def test_what_is_of_one_s_own_has_only_the_bounds_whose_premises_it_meets(policy, expected, chain, monkeypatch):
     made = np.ones((3, 2), np.float32)

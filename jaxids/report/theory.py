@@ -130,7 +130,7 @@ def _is_surrogate(rule: object) -> bool:
 def _gain_is_bounded(rule: policies.Directed) -> bool:
     """Whether no gain is above I^F, and so above log(1 + the largest σ_0²/ρ²)."""
     ours = _trees(information.f, information.ucb, information.ts)
-    return rule.information in ours or isinstance(rule.information, information.Averaged)
+    return rule.information in ours or isinstance(getattr(rule.information, "function", None), information.Averaged)
 
 
 def _trees(*functions: object) -> list[object]:
