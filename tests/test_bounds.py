@@ -175,6 +175,20 @@ def test_every_number_of_rounds_gives_a_bound(steps, x64, rng):
     assert batch[1] < batch[0]
 
 
+@pytest.mark.parametrize(
+    ("gram", "got"),
+    [
+        ([[1.0, 5.0], [0.0, 1.0]], r"5 at \[0, 1\] and 0 at \[1, 0\]"),
+        ([[1.0, 5.0], [5.0, 1.0]], "one with an eigenvalue of -4"),
+        ([[-1.0, 0.0], [0.0, -2.0]], "one with an eigenvalue of -2"),
+    ],
+)
+def test_what_is_no_gram_matrix_is_refused(gram, got):
+    with pytest.raises(ValueError, match=f"^gram: got {got}; it takes a symmetric matrix without negative eigenvalues"):
+        bounds.gamma_gram(jnp.asarray(gram), 1.0, 5, lam=1.0)
+    assert np.isfinite(jax.jit(lambda gram: bounds.gamma_gram(gram, 1.0, 5, lam=1.0))(jnp.asarray(gram)))
+
+
 def test_gamma_of_nothing_is_nothing():
     assert bounds.gamma_gram(jnp.zeros((3, 3)), 1.0, 5, lam=1.0) == 0
 

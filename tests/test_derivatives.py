@@ -255,6 +255,17 @@ def test_noise_of_the_past_and_of_the_next_observation_add_up(x64, rng):
     np.testing.assert_allclose(fixed, apart.rho, rtol=1e-9, atol=1e-12)
 
 
+def test_slopes_of_lists_are_those_of_arrays_in_the_shapes_given():
+    x, played, rewards = [[1.0, 0.0], [0.0, 1.0]], [0, 1, 1], [1.0, 0.2, 0.3]
+    for rho, past in (([0.5, 1.0], [0.5, 1.0, 1.0]), (0.5, 0.7)):
+        found = surfaces.data_slopes(x, played, rewards, rho, past=past)
+        expected = surfaces.data_slopes(*map(np.array, (x, played, rewards, rho)), past=np.array(past))
+        for name, given in {"actions": x, "rewards": rewards, "rho": rho, "past": past, "lam": 1.0}.items():
+            assert isinstance(getattr(found, name), jax.Array)
+            assert getattr(found, name).shape == np.shape(given)
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
 def test_second_derivatives_of_data(x64, rng):
     x, played, rewards, rho = data(rng, 2)
     value = partial(surfaces.of_data, x, played, rewards, information=information.f, **NUMBERS)

@@ -278,6 +278,24 @@ def test_wrong_arguments_are_named(call, message):
         call()
 
 
+def nan(band, stream):
+    return band.var * np.nan
+
+
+def negative(band, stream):
+    return -band.var
+
+
+@pytest.mark.parametrize(("gain", "got"), [(nan, "nan"), (negative, r"-\d.*")])
+@pytest.mark.parametrize("use", [surfaces.gap_and_gain, surfaces.of_band, surfaces.helps_most, surfaces.effort])
+def test_gains_that_are_no_numbers_are_named(use, gain, got, field):
+    message = f"^information: got {got}; it takes numbers ≥ 0"
+    with pytest.raises(ValueError, match=message):
+        use(BAND, gain)
+    with pytest.raises(ValueError, match=message):
+        surfaces.between(field, [[0.1], [0.2]], information=gain)
+
+
 BAND = surfaces.band_after(np.eye(2), [0], [1.0], 0.5)
 
 

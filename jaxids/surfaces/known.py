@@ -13,7 +13,7 @@ from jaxids.policies.policy import checked
 from jaxids.programs import as_tree
 from jaxids.surfaces.derivatives import least
 
-__all__ = ["TAKES", "gap_and_gain", "of_band"]
+__all__ = ["gap_and_gain", "of_band"]
 
 TAKES = "a function of a band and a stream"
 
@@ -29,7 +29,9 @@ def gap_and_gain(
         key = jax.random.key(0)
     checks.key("key", key)
     words = jax.random.bits(key, (2, *band.rho.shape[1:]), jnp.uint32)
-    return _seen(as_tree(information), band, words)
+    gap, gain = _seen(as_tree(information), band, words)
+    checks.not_negatives("information", gain)
+    return gap, gain
 
 
 @jax.jit
