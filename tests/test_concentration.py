@@ -156,6 +156,9 @@ def test_violations_by_name_are_the_same_trials():
     assert chosen == every[1:]
     with pytest.raises(ValueError, match=r"^inequalities: got 'azuma'; it takes names of freedman, supermartingale, "):
         bounds.violations("azuma", key=key)
+    for cases in ("a", (1,), None):
+        with pytest.raises(ValueError, match=r"^cases: got .*; it takes a tuple of bounds.Case, as bounds.CASES"):
+            inspect.unwrap(bounds.violations)(key=key, cases=cases)
 
 
 def test_violations_see_a_claim_that_fails_at_one_step_only():

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int, Key
 
@@ -105,11 +104,7 @@ def _observed(played: Any, rewards: Any, count: int, dtype: Any) -> tuple[Int[Ar
     """The actions played by number, and their rewards, or a ValueError."""
     takes = f"whole numbers from 0 to {count - 1}, of shape [n]"
     if checks.concrete(played):
-        given = checks.number("played", played, takes)
-        wrong = (given != given.round()) | (given < 0) | (given >= count)
-        if np.any(wrong):
-            raise ValueError(f"played: got {given[wrong].flat[0]:g}; it takes {takes}")
-        played = given.astype(np.int32)
+        played = checks.indices("played", played, count, takes)
     played = jnp.asarray(played)
     if played.ndim != 1:
         raise ValueError(f"played: got shape {list(played.shape)}; it takes {takes}")

@@ -76,10 +76,10 @@ def _ones(points: Float[Array, "n 3"]) -> Float[Array, "n"]:
 def _three(actions: Any, count: int) -> np.ndarray:
     """Three actions by number, or a ValueError."""
     takes = f"three whole numbers from 0 to {count - 1}"
-    given = checks.number("actions", actions, takes)
-    if given.shape != (3,) or np.any(given != given.round()) or np.any((given < 0) | (given >= count)):
-        raise ValueError(f"actions: got {checks.shown(actions)}; it takes {takes}")
-    return given.astype(np.int32)
+    given = checks.indices("actions", actions, count, takes)
+    if given.shape != (3,):
+        raise ValueError(f"actions: got shape {list(given.shape)}; it takes {takes}")
+    return given
 
 
 def between(
