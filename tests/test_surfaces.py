@@ -156,11 +156,17 @@ def test_pictures_have_axes_of_their_own_and_leave_no_trace(rng, tmp_path):
 def test_one_row_or_column_can_be_drawn(rows, columns, field, tmp_path):
     found = surfaces.phases(two, np.linspace(4, 0.5, columns), np.linspace(3, 0.5, rows))
     assert max(rows, columns) == 1 or 0 < found.mixes.mean() < 1  # there is a boundary
-    draw.phases(found).figure.savefig(tmp_path / "phases.png")
+    drawn = [draw.phases(found)]
     points, others = np.linspace(0, 0.9, rows)[:, None], np.linspace(0.1, 1, columns)[:, None]
     pair = surfaces.between(field, points, others)
     mixes = jnp.arange(rows * columns).reshape(rows, columns) % 2
-    draw.between(pair._replace(weight=mixes / 2), points, others).figure.savefig(tmp_path / "between.png")
+    drawn.append(draw.between(pair._replace(weight=mixes / 2), points, others))
+    for ax in drawn:
+        ax.figure.savefig(tmp_path / "drawn.png")
+        corners = ax.collections[0].get_coordinates()
+        assert corners.shape == (rows + 1, columns + 1, 2)
+        assert np.all(np.diff(corners[..., 0], axis=1) != 0)  # cells that can be seen
+        assert np.all(np.diff(corners[..., 1], axis=0) != 0)
 
 
 def test_surfaces_are_imported_without_matplotlib():

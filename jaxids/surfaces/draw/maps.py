@@ -77,7 +77,7 @@ def between(found: Between, points: Any, others: Any = None, ax: Any = None) -> 
     sides = [_ticks("points", points, value.shape[0]), _ticks("others", others, value.shape[1])]
     sides = sides if others is not None else [sides[0], _ticks("points", points, value.shape[1])]
     ax = axes(ax, (4.6, 3.7))
-    drawn = ax.pcolormesh(sides[1], sides[0], value, shading="nearest", rasterized=True, **colours(value))
+    drawn = ax.pcolormesh(_borders(sides[1]), _borders(sides[0]), value, rasterized=True, **colours(value))
     mixes = (weight > 0) & (weight < 1)
     if min(mixes.shape) > 1 and mixes.any() and not mixes.all():  # contours need two rows and two columns
         ax.contour(sides[1], sides[0], mixes, [0.5], colors="white", linewidths=0.7)
@@ -101,6 +101,12 @@ def _ticks(name: str, points: Any, count: int) -> np.ndarray:
     return given[:, 0] if line else np.arange(count)
 
 
+def _borders(places: np.ndarray) -> np.ndarray:
+    """Of cells around places: half-way between them, and as far beyond the ends; a single one is 1 wide."""
+    half = np.diff(places) / 2 if len(places) > 1 else np.array([0.5])
+    return np.concatenate([places[:1] - half[:1], places[:-1] + half[: len(places) - 1], places[-1:] + half[-1:]])
+
+
 @styled
 def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", "second")) -> Any:
     """Where IDS mixes, by the weight on the action of more gain, and where it plays one: from `surfaces.phases`."""
@@ -109,7 +115,7 @@ def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", 
     ax = axes(ax, (4.6, 3.5))
     x, y = np.asarray(found.first, float), np.asarray(found.second, float)
     weight = np.where(found.mixes, found.mix.weight, np.nan).T
-    drawn = ax.pcolormesh(x, y, weight, shading="nearest", vmin=0, vmax=1, cmap="cividis", rasterized=True)
+    drawn = ax.pcolormesh(_borders(x), _borders(y), weight, vmin=0, vmax=1, cmap="cividis", rasterized=True)
     ax.set_facecolor("#f4f4f4")
     ids = np.asarray(found.actions, int)
     kinds = np.unique(ids.reshape(-1, 2), axis=0, return_inverse=True)
@@ -130,11 +136,12 @@ def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", 
 
 
 def _inside(here: np.ndarray) -> tuple[int, int]:
-    """A cell of a region as far as can be from its boundary, in steps along rows and columns."""
+    """A cell of a region as far as can be from its boundary, in steps along rows and columns; the middle of several."""
     padded = np.pad(here, 1)
     depth, layer = here.astype(int), padded
     while layer.any():
         layer = layer & np.roll(layer, 1, 0) & np.roll(layer, -1, 0) & np.roll(layer, 1, 1) & np.roll(layer, -1, 1)
         depth += layer[1:-1, 1:-1]
-    row, column = np.unravel_index(np.argmax(depth), depth.shape)
+    inmost = np.argwhere(depth == depth.max())
+    row, column = inmost[len(inmost) // 2]
     return int(row), int(column)
