@@ -56,9 +56,13 @@ def test_freedman_tail(growth, x64):
     """The formula where it says something, and above the probability for a walk of steps ±1, which is binomial."""
     for steps, lam in itertools.product([1, 5, 50, 400], [0.0, 0.5, 1.0, 2.5, 4.0, 6.0, 30.0]):
         got = float(bounds.freedman_tail(lam, steps, growth))
+        printed = float(bounds.freedman_tail(lam, steps, growth, printed=True))
         if lam > 0:
-            layers = max(math.ceil(math.log(steps / lam**2) / math.log(growth)) + 1, 0)
-            np.testing.assert_allclose(got, min(1, layers * math.exp(-(lam**2) / (2 * growth + 2 / 3))), rtol=1e-9)
+            layers = math.ceil(math.log(steps / lam**2) / math.log(growth)) + 1
+            tail = layers * math.exp(-(lam**2) / (2 * growth + 2 / 3))
+            np.testing.assert_allclose(printed, tail, rtol=1e-9)
+            assert lam**2 < growth**2 * steps or printed < 0
+            np.testing.assert_allclose(got, min(1, max(tail, 0)), rtol=1e-9)
         ups = math.ceil((lam * max(lam, math.sqrt(steps)) + steps) / 2 - 1e-9)
         assert stats.binom.sf(ups - 1, steps, 0.5) <= got
 

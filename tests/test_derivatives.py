@@ -116,6 +116,9 @@ def test_values_at_kinks_are_those_of_one_side(x64):
     nothing = surfaces.slopes([1.0, 2.0], [0.0, 0.0])
     assert np.isinf(nothing.value)
     assert not np.any(nothing.gap)
+    convention = surfaces.slopes([0.0, 1.0], [0.0, 1.0])
+    assert not np.any(convention.gap)
+    np.testing.assert_allclose(surfaces.least([1e-9, 1.0], [0.0, 1.0]) / 1e-9, 4, rtol=1e-6)  # from the one side
     kink = surfaces.curvature([1.0, 1.5], [1.0, 2.0])  # the weight is 0 and about to rise
     np.testing.assert_allclose(kink.gap_gap, [[2, 0], [0, 0]])
     np.testing.assert_allclose(kink.gain_gain, [[2, 0], [0, 0]])
