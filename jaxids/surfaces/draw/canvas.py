@@ -6,12 +6,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from jaxids.plot.styles import RC
+from jaxids.plot.styles import DPI, RC
 from jaxids.words import shown
 
 __all__ = ["axes", "bar", "check", "check_names", "colours", "figure", "on_white", "styled"]
 
-DPI = 160
 DECADES = 3  # of Ψ above the least that colours tell apart
 Function = TypeVar("Function", bound=Callable[..., Any])
 
