@@ -19,6 +19,7 @@ __all__ = [
     "flag",
     "floats",
     "function",
+    "indices",
     "key",
     "naming",
     "noise_bounds",
@@ -131,6 +132,15 @@ def count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 < value < 2**31:
         raise ValueError(f"{name}: got {shown(value)}; it takes a whole number from 1 to 2³¹ − 1")
     return int(value)
+
+
+def indices(name: str, value: Any, count: int, takes: str) -> np.ndarray:
+    """Whole numbers from 0 to one less than a count."""
+    array = number(name, value, takes)
+    wrong = (array != array.round()) | (array < 0) | (array >= count)
+    if np.any(wrong):
+        raise ValueError(f"{name}: got {array[wrong].flat[0]:g}; it takes {takes}")
+    return array.astype(np.int32)
 
 
 def devices() -> None:

@@ -87,6 +87,8 @@ def test_the_sum_of_ratios_bounds_that_of_the_ucb_action(x64, rng):
         assert 7 * jnp.max(psi) <= bounds.ratio_sum_any(3.0, prior, jnp.asarray(rho), 7) * (1 + 1e-12)
     exact = 7 * 9 * np.max(4 * prior / np.log1p(prior / rho**2))
     np.testing.assert_allclose(bounds.ratio_sum_any(3.0, prior, jnp.asarray(rho), 7), exact, rtol=1e-12)
+    spread = float(np.max(prior / np.log1p(prior / rho**2)))
+    np.testing.assert_allclose(bounds.ratio_sum_of(3.0, spread, 7), exact, rtol=1e-12)
     np.testing.assert_allclose(bounds.ratio_sum(3.0, 2.0, 7), 8 * 9 * 4 * 7)
     wide = jnp.asarray([100.0])  # here I > 1, and the first bound is too low
     assert bounds.ucb_ratio(1.0, wide, 1.0) > bounds.ratio_sum(1.0, 1.0, 1)
@@ -175,6 +177,20 @@ def test_every_number_of_rounds_gives_a_bound(steps, x64, rng):
     assert batch[1] < batch[0]
 
 
+@pytest.mark.parametrize(
+    ("gram", "got"),
+    [
+        ([[1.0, 5.0], [0.0, 1.0]], r"5 at \[0, 1\] and 0 at \[1, 0\]"),
+        ([[1.0, 5.0], [5.0, 1.0]], "one with an eigenvalue of -4"),
+        ([[-1.0, 0.0], [0.0, -2.0]], "one with an eigenvalue of -2"),
+    ],
+)
+def test_what_is_no_gram_matrix_is_refused(gram, got):
+    with pytest.raises(ValueError, match=f"^gram: got {got}; it takes a symmetric matrix without negative eigenvalues"):
+        bounds.gamma_gram(jnp.asarray(gram), 1.0, 5, lam=1.0)
+    assert np.isfinite(jax.jit(lambda gram: bounds.gamma_gram(gram, 1.0, 5, lam=1.0))(jnp.asarray(gram)))
+
+
 def test_gamma_of_nothing_is_nothing():
     assert bounds.gamma_gram(jnp.zeros((3, 3)), 1.0, 5, lam=1.0) == 0
 
@@ -249,6 +265,7 @@ GOOD = [
     (bounds.ucb_ratio, {"beta": 1.0, "var": 2.0, "rho": 3.0}),
     (bounds.ratio_sum, {"beta": 1.0, "rho_bound": 2.0, "steps": 3}),
     (bounds.ratio_sum_any, {"beta": 1.0, "var": ONES, "rho": ONES, "steps": 3}),
+    (bounds.ratio_sum_of, {"beta": 1.0, "spread": 2.0, "steps": 3}),
     (bounds.trivial, {"steps": 3, "gap_bound": 1.0}),
     (bounds.gamma, {"rank": 2, "steps": 3, "signal": 1.0}),
     (bounds.gamma_linear, {"dim": 2, "steps": 3, "lam": 1.0, "rho": 1.0, "norm": 1.0}),

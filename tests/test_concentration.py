@@ -56,9 +56,13 @@ def test_freedman_tail(growth, x64):
     """The formula where it says something, and above the probability for a walk of steps ±1, which is binomial."""
     for steps, lam in itertools.product([1, 5, 50, 400], [0.0, 0.5, 1.0, 2.5, 4.0, 6.0, 30.0]):
         got = float(bounds.freedman_tail(lam, steps, growth))
+        printed = float(bounds.freedman_tail(lam, steps, growth, printed=True))
         if lam > 0:
-            layers = max(math.ceil(math.log(steps / lam**2) / math.log(growth)) + 1, 0)
-            np.testing.assert_allclose(got, min(1, layers * math.exp(-(lam**2) / (2 * growth + 2 / 3))), rtol=1e-9)
+            layers = math.ceil(math.log(steps / lam**2) / math.log(growth)) + 1
+            tail = layers * math.exp(-(lam**2) / (2 * growth + 2 / 3))
+            np.testing.assert_allclose(printed, tail, rtol=1e-9)
+            assert lam**2 < growth**2 * steps or printed < 0
+            np.testing.assert_allclose(got, min(1, max(tail, 0)), rtol=1e-9)
         ups = math.ceil((lam * max(lam, math.sqrt(steps)) + steps) / 2 - 1e-9)
         assert stats.binom.sf(ups - 1, steps, 0.5) <= got
 
@@ -156,6 +160,9 @@ def test_violations_by_name_are_the_same_trials():
     assert chosen == every[1:]
     with pytest.raises(ValueError, match=r"^inequalities: got 'azuma'; it takes names of freedman, supermartingale, "):
         bounds.violations("azuma", key=key)
+    for cases in ("a", (1,), None):
+        with pytest.raises(ValueError, match=r"^cases: got .*; it takes a tuple of bounds.Case, as bounds.CASES"):
+            inspect.unwrap(bounds.violations)(key=key, cases=cases)
 
 
 def test_violations_see_a_claim_that_fails_at_one_step_only():

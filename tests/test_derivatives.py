@@ -116,6 +116,9 @@ def test_values_at_kinks_are_those_of_one_side(x64):
     nothing = surfaces.slopes([1.0, 2.0], [0.0, 0.0])
     assert np.isinf(nothing.value)
     assert not np.any(nothing.gap)
+    convention = surfaces.slopes([0.0, 1.0], [0.0, 1.0])
+    assert not np.any(convention.gap)
+    np.testing.assert_allclose(surfaces.least([1e-9, 1.0], [0.0, 1.0]) / 1e-9, 4, rtol=1e-6)  # from the one side
     kink = surfaces.curvature([1.0, 1.5], [1.0, 2.0])  # the weight is 0 and about to rise
     np.testing.assert_allclose(kink.gap_gap, [[2, 0], [0, 0]])
     np.testing.assert_allclose(kink.gain_gain, [[2, 0], [0, 0]])
@@ -253,6 +256,17 @@ def test_noise_of_the_past_and_of_the_next_observation_add_up(x64, rng):
     band = surfaces.band_after(x, played, rewards, rho, **NUMBERS)
     fixed = jax.jit(jax.grad(lambda rho: surfaces.of_band(band, rho=rho)))(rho)
     np.testing.assert_allclose(fixed, apart.rho, rtol=1e-9, atol=1e-12)
+
+
+def test_slopes_of_lists_are_those_of_arrays_in_the_shapes_given():
+    x, played, rewards = [[1.0, 0.0], [0.0, 1.0]], [0, 1, 1], [1.0, 0.2, 0.3]
+    for rho, past in (([0.5, 1.0], [0.5, 1.0, 1.0]), (0.5, 0.7)):
+        found = surfaces.data_slopes(x, played, rewards, rho, past=past)
+        expected = surfaces.data_slopes(*map(np.array, (x, played, rewards, rho)), past=np.array(past))
+        for name, given in {"actions": x, "rewards": rewards, "rho": rho, "past": past, "lam": 1.0}.items():
+            assert isinstance(getattr(found, name), jax.Array)
+            assert getattr(found, name).shape == np.shape(given)
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_second_derivatives_of_data(x64, rng):

@@ -1,8 +1,10 @@
 """Surfaces of the ratio against naive ones, the plane against a hull of SciPy, pictures, and what gradients are for."""
 
 import doctest
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -146,8 +148,25 @@ def test_pictures_have_axes_of_their_own_and_leave_no_trace(rng, tmp_path):
     assert dict(matplotlib.rcParams) == before
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
     assert pictures[2].get_xlabel() == "gain g"
-    with pytest.raises(ValueError, match=r"^values: got shape \[12\]; it takes \[K, K, W\]"):
+    with pytest.raises(ValueError, match=r"^values: got shape \[12\]; it takes numbers \[K, K, W\]"):
         draw.pairs(gap)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 9), (9, 1)])
+def test_one_row_or_column_can_be_drawn(rows, columns, field, tmp_path):
+    found = surfaces.phases(two, np.linspace(4, 0.5, columns), np.linspace(3, 0.5, rows))
+    assert max(rows, columns) == 1 or 0 < found.mixes.mean() < 1  # there is a boundary
+    drawn = [draw.phases(found)]
+    points, others = np.linspace(0, 0.9, rows)[:, None], np.linspace(0.1, 1, columns)[:, None]
+    pair = surfaces.between(field, points, others)
+    mixes = jnp.arange(rows * columns).reshape(rows, columns) % 2
+    drawn.append(draw.between(pair._replace(weight=mixes / 2), points, others))
+    for ax in drawn:
+        ax.figure.savefig(tmp_path / "drawn.png")
+        corners = ax.collections[0].get_coordinates()
+        assert corners.shape == (rows + 1, columns + 1, 2)
+        assert np.all(np.diff(corners[..., 0], axis=1) != 0)  # cells that can be seen
+        assert np.all(np.diff(corners[..., 1], axis=0) != 0)
 
 
 def test_surfaces_are_imported_without_matplotlib():
@@ -187,13 +206,33 @@ def test_phases_are_those_of_a_loop(rng):
             np.testing.assert_allclose(min(weight, 1 - weight), min(w := found.mix.weight[i, j], 1 - w), atol=2e-2)
 
 
+@dataclass
+class Unhashable:
+    def __call__(self, a, b):
+        return two(a, b)
+
+
 def test_bad_families_are_named():
-    with pytest.raises(ValueError, match=r"^family: got gaps or gains that are NaN or negative at 1, 2"):
-        surfaces.phases(lambda a, b: (jnp.stack([a, -b]), jnp.stack([a, b])), [1.0], [2.0])
-    with pytest.raises(ValueError, match=r"^family: got .*which fails"):
-        surfaces.phases(lambda a: (a, a), [1.0], [2.0])
-    with pytest.raises(ValueError, match=r"^family: got gaps and gains of shape \[2, 1\]"):
-        surfaces.phases(lambda a, b: (jnp.ones((2, 1)), jnp.ones((2, 1))), [1.0], [2.0])
+    for least in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"^family: got gaps or gains that are NaN, infinite or negative at 1, 2"):
+            surfaces.phases(lambda a, b, least=least: (jnp.stack([a, least * b]), jnp.array([1.0, 2.0])), [1.0], [2.0])
+    with pytest.raises(ValueError, match=r"^family: got gaps or gains that are NaN, infinite or negative at 1, 2"):
+        surfaces.phases(lambda a, b: (jnp.array([1.0, -2.0]), jnp.array([1.0, 2.0])), [1.0], [2.0])
+    wrong = (lambda a: (a, a), lambda a, b: a, lambda a, b: None, lambda a, b: ("a", "b"), Unhashable())
+    for family in wrong:
+        with pytest.raises(ValueError, match=r"^family: got .*; it takes a function of two numbers"):
+            surfaces.phases(family, [1.0], [2.0])
+    for family, got in (
+        (lambda a, b: (jnp.ones((2, 1)), jnp.ones((2, 1))), "[2, 1] and float32 of shape [2, 1]"),
+        (lambda a, b: (jnp.ones(2), jnp.ones(3)), "[2] and float32 of shape [3]"),
+        (lambda a, b: (jnp.stack([a, b]), jnp.stack([a, b]) + 1j), "[2] and complex64 of shape [2]"),
+        (lambda a, b: (a, b), "[] and float32 of shape []"),
+        (lambda a, b: jnp.stack([a, b]), "[] and float32 of shape []"),
+        (lambda a, b: (a, b, a), "[] and float32 of shape [] and float32 of shape []"),
+    ):
+        message = f"^family: got one that gives float32 of shape {re.escape(got)}; it takes a function of two"
+        with pytest.raises(ValueError, match=message):
+            surfaces.phases(family, [1.0], [2.0])
     with pytest.raises(ValueError, match=r"^second: got nan"):
         surfaces.phases(two, [1.0], [np.nan])
 
@@ -268,9 +307,26 @@ def test_effort_where_it_matters_lowers_regret():
         (lambda: surfaces.helps_most(3), r"^band: got 3; it takes one of jaxids.confidence"),
         (lambda: surfaces.effort(BAND, budget=0.0), r"^budget: got 0; it takes a number > 0"),
         (lambda: surfaces.effort(BAND, least=2.0), r"^least: got 2.0; it takes a number from 0 to 1"),
+        (lambda: surfaces.effort(BAND, least="a"), r"^least: got 'a'; it takes a number from 0 to 1"),
+        (lambda: surfaces.effort(BAND, least=np.ones(2)), r"^least: got array\(.*; it takes a number from 0 to 1"),
         (lambda: surfaces.effort(BAND, steps=0), r"^steps: got 0; it takes a whole number"),
         (lambda: surfaces.of_band(BAND, rho=-1.0), r"^rho: got -1; it takes numbers > 0"),
         (lambda: surfaces.of_band(BAND, rho=np.ones(3)), r"^rho: got shape \[3\]; it takes \[2\]"),
+        (lambda: surfaces.of_band(3, rho=1.0), r"^band: got 3; it takes one of jaxids.confidence"),
+        (lambda: surfaces.of_band(BAND, of=lambda a: a), r"^of: got .*, which fails: .*; it takes a function of gaps"),
+        (lambda: draw.plane(PLANE, played=7), r"^played: got 7; it takes a whole number from 0 to 1"),
+        (lambda: draw.plane(PLANE, played=-1), r"^played: got -1; it takes a whole number from 0 to 1"),
+        (lambda: draw.plane(PLANE, played=[0]), r"^played: got shape \[1\]; it takes a whole number from 0 to 1"),
+        (lambda: draw.simplex(SIMPLEX, names=["a", "b"]), r"^names: got \['a', 'b'\]; it takes 3 strings"),
+        (lambda: draw.simplex(SIMPLEX, names="abc"), r"^names: got 'abc'; it takes 3 strings"),
+        (lambda: draw.phases(PHASES, names=("x",)), r"^names: got \('x',\); it takes 2 strings"),
+        (lambda: draw.simplex(3), r"^found: got 3; it takes what surfaces.simplex gave"),
+        (lambda: draw.phases(3), r"^found: got 3; it takes what surfaces.phases gave"),
+        (lambda: draw.between(3, [[1.0]]), r"^found: got 3; it takes what surfaces.between gave"),
+        (lambda: draw.plane(3), r"^found: got 3; it takes what surfaces.plane gave"),
+        (lambda: draw.along(3), r"^found: got 3; it takes what surfaces.along gave"),
+        (lambda: draw.pairs("a"), r"^values: got 'a'; it takes numbers \[K, K, W\]"),
+        (lambda: draw.pairs(3), r"^values: got shape \[\]; it takes numbers \[K, K, W\]"),
     ],
 )
 def test_wrong_arguments_are_named(call, message):
@@ -278,7 +334,27 @@ def test_wrong_arguments_are_named(call, message):
         call()
 
 
+def nan(band, stream):
+    return band.var * np.nan
+
+
+def negative(band, stream):
+    return -band.var
+
+
+@pytest.mark.parametrize(("gain", "got"), [(nan, "nan"), (negative, r"-\d.*")])
+@pytest.mark.parametrize("use", [surfaces.gap_and_gain, surfaces.of_band, surfaces.helps_most, surfaces.effort])
+def test_gains_that_are_no_numbers_are_named(use, gain, got, field):
+    message = f"^information: got {got}; it takes numbers ≥ 0"
+    with pytest.raises(ValueError, match=message):
+        use(BAND, gain)
+    with pytest.raises(ValueError, match=message):
+        surfaces.between(field, [[0.1], [0.2]], information=gain)
+
+
 BAND = surfaces.band_after(np.eye(2), [0], [1.0], 0.5)
+PLANE, SIMPLEX = surfaces.plane([1.0, 2.0], [1.0, 3.0]), surfaces.simplex(np.ones(3), np.ones(3))
+PHASES = surfaces.phases(two, [0.5, 1.0], [0.5, 2.0])
 
 
 @pytest.mark.parametrize("module", [data, derivatives, diagrams, shapes, uses])

@@ -12,7 +12,7 @@ from jaxids.bounds.concentration import (
 )
 from jaxids.bounds.coverage import Coverage, interval, violations
 from jaxids.bounds.rates import beta, gamma, gamma_linear, gamma_linear_rate, gamma_rbf_rate, rate, regret_rate
-from jaxids.bounds.regret import deterministic, randomised, ratio_sum, ratio_sum_any, trivial, ucb_ratio
+from jaxids.bounds.regret import deterministic, randomised, ratio_sum, ratio_sum_any, ratio_sum_of, trivial, ucb_ratio
 
 __all__ = [
     "CASES",
@@ -35,6 +35,7 @@ __all__ = [
     "rate",
     "ratio_sum",
     "ratio_sum_any",
+    "ratio_sum_of",
     "regret_rate",
     "spread",
     "supermartingale",

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
@@ -21,6 +22,8 @@ from jaxids import checks
 from jaxids.bounds.arguments import Amount, at_least, numbers
 
 __all__ = ["gamma_gram"]
+
+ROUNDING = 1e-4  # share of the largest that an entry may be off, and an eigenvalue below 0
 
 
 def gamma_gram(
@@ -46,7 +49,21 @@ def _matrix(gram: Any) -> Float[Array, "K K"]:
     gram = checks.floats("gram", gram, ("K", "K"))
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"gram: got shape {list(gram.shape)}; it takes [K, K]")
+    if checks.concrete(gram):
+        _semidefinite(np.asarray(gram, float))
     return gram
+
+
+def _semidefinite(gram: np.ndarray) -> None:
+    """A ValueError for what is no Gram matrix, up to rounding in single precision."""
+    takes = "a symmetric matrix without negative eigenvalues"
+    apart = np.abs(gram - gram.T)
+    if np.any(apart > ROUNDING * np.max(np.abs(gram))):
+        i, j = np.unravel_index(np.argmax(apart), apart.shape)
+        raise ValueError(f"gram: got {gram[i, j]:g} at [{i}, {j}] and {gram[j, i]:g} at [{j}, {i}]; it takes {takes}")
+    values = np.linalg.eigvalsh(gram)
+    if values[0] < -ROUNDING * max(values[-1], 0):
+        raise ValueError(f"gram: got one with an eigenvalue of {values[0]:g}; it takes {takes}")
 
 
 def _root(gram: Float[Array, "K K"]) -> Float[Array, "r K"]:

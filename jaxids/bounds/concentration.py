@@ -11,13 +11,15 @@ What the text has otherwise:
 - That proof uses V_T ≤ T b², which X_t ≤ b alone does not give. It is so where |X_t| ≤ b, or where X_t is something in
   an interval of length b less its mean, as in Theorem 1. With X_t ≤ b only (`one_sided=True`), M_T ≤ T b, so nothing is
   to be shown where V_T > T²b²/λ²: twice as many layers do, c = 4 log T + 2.
-- Freedman's first display is negative where λ² ≥ β²T. There M_T ≤ T b < λ²b: the probability is 0.
+- Freedman's first display is negative where λ² ≥ β²T. There M_T ≤ T b < λ²b: the probability is 0
+  (`printed=True` for the display as it is). It needs |X_t| ≤ b as well.
 - The anytime bound is stated for any fixed sequence l_t. Its proof mixes over λ by a density that has to be the same at
   all t, so l is one number. With l_t in proportion to A_t the bound would be of order √A_T at all T, against the law of
   the iterated logarithm; `cases.growing` is an example.
 - Lemma 3 takes its second form from the first with l_t = b_t, which by this needs b_t not to change. With l = 1 the
   same steps give the same result for any fixed b_t that do not fall. They use √(ab log(ab)) ≤ a + b log b with a < 1
-  where M_T < 3, outside what that lemma says; but there the result is plain, as 8b log(4b) + 1 > 12.
+  where M_T < 3, or with l = 1 where M_T < 4 − 1/b, outside what that lemma says; but there the result is plain, as
+  8b log(4b) + 1 > 12.
 """
 
 import math
@@ -34,7 +36,10 @@ __all__ = ["conditional_means", "conditional_sum", "freedman", "freedman_tail", 
 def freedman(
     variances: Amount, bound: Amount, steps: Amount, delta: Amount, *, printed: bool = False, one_sided: bool = False
 ) -> Float[Array, "..."]:
-    """What a martingale M_T whose differences are ≤ b exceeds with probability at most δ, from V_T and at one T."""
+    """What a martingale M_T exceeds with probability at most δ, from V_T and at one T.
+
+    Its differences are within ±b or, with `one_sided`, ≤ b.
+    """
     checks.within("delta", delta, 0, 1)
     at_least("steps", steps, 1)
     checks.flag("printed", printed)
@@ -45,16 +50,20 @@ def freedman(
     return jnp.maximum(4 * bound * log, 2 * lanes.root(variances) * jnp.sqrt(log))
 
 
-def freedman_tail(lam: Amount, steps: Amount, growth: Amount = 5 / 3) -> Float[Array, "..."]:
-    """P[M_T ≥ λ max{λb, √V_T}] ≤ (l + 1) exp(−λ²/(2β + 2/3)), l = ⌈log(T/λ²)/log β⌉, β the growth of the layers."""
+def freedman_tail(lam: Amount, steps: Amount, growth: Amount = 5 / 3, *, printed: bool = False) -> Float[Array, "..."]:
+    """P[M_T ≥ λ max{λb, √V_T}] ≤ (l + 1) exp(−λ²/(2β + 2/3)), l = ⌈log(T/λ²)/log β⌉, β the growth of the layers.
+
+    The differences of M_T are within ±b. A probability, from 0 to 1, unless it is to be what is printed.
+    """
+    checks.flag("printed", printed)
     at_least("steps", steps, 1)
     above("growth", growth, 1)
     lam, steps, growth = numbers(lam=lam, steps=steps, growth=growth)
     some = lam > 0
     safe = jnp.where(some, lam, 1)
     layers = jnp.ceil((jnp.log(steps) - 2 * jnp.log(safe)) / jnp.log(growth)) + 1
-    tail = jnp.maximum(layers, 0) * jnp.exp(-(safe**2) / (2 * growth + 2 / 3))
-    return jnp.where(some, jnp.minimum(tail, 1), 1)
+    tail = layers * jnp.exp(-(safe**2) / (2 * growth + 2 / 3))
+    return jnp.where(some, tail, jnp.inf) if printed else jnp.where(some, jnp.clip(tail, 0, 1), 1)
 
 
 def spread(second_moments: Amount, bounds: Amount) -> Float[Array, "..."]:

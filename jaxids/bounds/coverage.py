@@ -48,6 +48,8 @@ def violations(
     checks.key("key", key)
     checks.within("delta", delta, 0, 1)
     trials, steps = checks.count("trials", trials), checks.count("steps", steps)
+    if not isinstance(cases, tuple | list) or not all(isinstance(case, Case) for case in cases):
+        raise ValueError(f"cases: got {shown(cases)}; it takes a tuple of bounds.Case, as bounds.CASES")
     known = [case.claim.__name__ for case in cases]
     for name in inequalities:
         if name not in known:

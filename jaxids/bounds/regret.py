@@ -22,7 +22,7 @@ from jaxids import checks, lanes
 from jaxids.bounds.arguments import Amount, at_least, numbers
 from jaxids.bounds.concentration import conditional_sum
 
-__all__ = ["deterministic", "randomised", "ratio_sum", "ratio_sum_any", "trivial", "ucb_ratio"]
+__all__ = ["deterministic", "randomised", "ratio_sum", "ratio_sum_any", "ratio_sum_of", "trivial", "ucb_ratio"]
 
 PRINTED, TIGHT = 8 * math.pi**2 / 3, 2 * math.pi**2 / 3
 SMALL = 1e-3  # below which s/log(1 + s) is summed as a series
@@ -100,9 +100,15 @@ def ratio_sum_any(
     if rho.shape != var.shape[: rho.ndim]:
         shapes = f"{list(var.shape)} and {list(rho.shape)}"
         raise ValueError(f"var, rho: got shapes {shapes}; they take one shape [K, …], or rho [K]")
-    most = jnp.max(ucb_ratio(1.0, var, rho.reshape(rho.shape + (1,) * (var.ndim - rho.ndim))), axis=0)
-    beta, steps, most = numbers(beta=beta, steps=steps, var=most)
-    return beta**2 * most * steps
+    spread = jnp.max(ucb_ratio(0.5, var, rho.reshape(rho.shape + (1,) * (var.ndim - rho.ndim))), axis=0)
+    return ratio_sum_of(*numbers(beta=beta, spread=spread, steps=steps))
+
+
+def ratio_sum_of(beta: Amount, spread: Amount, steps: Amount) -> Float[Array, "..."]:
+    """The same 4β_T²T · max_x σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²) from that maximum, which the series `spread` records."""
+    at_least("steps", steps, 1)
+    beta, spread, steps = numbers(beta=beta, spread=spread, steps=steps)
+    return 4 * beta**2 * spread * steps
 
 
 def trivial(steps: Amount, gap_bound: Amount) -> Float[Array, "..."]:

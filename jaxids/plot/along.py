@@ -11,9 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxids.experiment.again import Watched
-from jaxids.plot.figures import DPI
 from jaxids.plot.labels import short
-from jaxids.plot.styles import BLACK, BLUE, ORANGE, PURPLE, RC, VERMILION
+from jaxids.plot.styles import BLACK, BLUE, DPI, ORANGE, PURPLE, RC, VERMILION
 
 __all__ = ["figure"]
 

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from jaxids.experiment.curves import Curve, paired
-from jaxids.plot.figures import DPI
 from jaxids.plot.labels import short
-from jaxids.plot.styles import BLACK, RC, look
+from jaxids.plot.styles import BLACK, DPI, RC, look
 
 __all__ = ["Pair", "compare"]
 

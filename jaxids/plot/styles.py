@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jaxids.names import THIRTEEN, Plan
 
-__all__ = ["PAPER", "RC", "Style", "look", "styles_of"]
+__all__ = ["DPI", "PAPER", "RC", "Style", "look", "styles_of"]
 
 BLUE, SKY, VERMILION, ORANGE, GREEN, PURPLE, BLACK = (
     "#0072B2",
@@ -25,6 +25,7 @@ BLUE, SKY, VERMILION, ORANGE, GREEN, PURPLE, BLACK = (
 OTHERS = INDIGO, BROWN, MAGENTA, GREY = "#332288", "#8C510A", "#AA4499", "#666666"
 SOLID, DASHED, DOTTED, MIXED = "-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5))
 OTHER_LINES = (0, (9, 1.5)), (0, (4, 1.2, 1, 1.2, 1, 1.2)), (0, (2.5, 1.2)), (0, (1, 3))
+DPI = 160
 MARKERS = ("", "o", "s", "^", "D", "v", "P", "X")
 
 

@@ -7,9 +7,8 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from jaxids.plot.figures import DPI
 from jaxids.plot.labels import label_ends, short
-from jaxids.plot.styles import BLACK, DASHED, DOTTED, MIXED, RC, SOLID, styles_of
+from jaxids.plot.styles import BLACK, DASHED, DOTTED, DPI, MIXED, RC, SOLID, styles_of
 from jaxids.report.theory import Theory
 
 __all__ = ["LINES", "beside", "looseness"]

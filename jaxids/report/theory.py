@@ -98,7 +98,7 @@ def of(curve: Curve) -> Theory:
         found.append(Bound("from Ψ⁺", bound(recorded["surrogate_sum"], recorded["gain_sum"]), chance + delta))
     if plain and _within_lemma(rule):
         scale = np.asarray(bounds.beta(jnp.asarray(recorded["gamma"]), delta, numbers["lam"], numbers["norm_bound"]))
-        most = 4 * scale**2 * recorded["spread"] * steps
+        most = np.asarray(bounds.ratio_sum_of(scale, recorded["spread"], steps))
         found.append(Bound("worst case", bound(most, recorded["gamma"]), chance + delta))
     directed = isinstance(rule, policies.Directed) and _is_surrogate(rule)
     breaks = int(recorded["chain_breaks"][:, -1].sum()) if directed else None

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int, Key
 
@@ -28,13 +27,16 @@ __all__ = ["DataSlopes", "band_after", "data_slopes", "of_data"]
 
 
 class DataSlopes(NamedTuple):
-    """A quantity, and its derivatives with respect to all it was computed from; `past` is None if it was not given."""
+    """A quantity, and its derivatives with respect to all it was computed from, each in the shape that was given.
+
+    That of a noise bound for all actions or observations is one number; `past` is None if it was not given.
+    """
 
     value: Float[Array, ""]
     actions: Float[Array, "K d"]
     rewards: Float[Array, "n"]
-    rho: Float[Array, "K"]
-    past: Float[Array, "n"] | None
+    rho: Float[Array, "K"] | Float[Array, ""]
+    past: Float[Array, "n"] | Float[Array, ""] | None
     lam: Float[Array, ""]
     delta: Float[Array, ""]
     norm_bound: Float[Array, ""]
@@ -102,11 +104,7 @@ def _observed(played: Any, rewards: Any, count: int, dtype: Any) -> tuple[Int[Ar
     """The actions played by number, and their rewards, or a ValueError."""
     takes = f"whole numbers from 0 to {count - 1}, of shape [n]"
     if checks.concrete(played):
-        given = checks.number("played", played, takes)
-        wrong = (given != given.round()) | (given < 0) | (given >= count)
-        if np.any(wrong):
-            raise ValueError(f"played: got {given[wrong].flat[0]:g}; it takes {takes}")
-        played = given.astype(np.int32)
+        played = checks.indices("played", played, count, takes)
     played = jnp.asarray(played)
     if played.ndim != 1:
         raise ValueError(f"played: got shape {list(played.shape)}; it takes {takes}")
@@ -166,7 +164,7 @@ def data_slopes(
     """
     band_after(actions, played, rewards, rho, kernel, past=past, lam=lam, delta=delta, norm_bound=norm_bound)  # checks
     dtype = checks.floats("actions", actions, ("K", "d")).dtype
-    given = jax.tree.map(lambda x: jnp.asarray(x, dtype), (actions, rewards, rho, past, lam, delta, norm_bound))
+    given = [x if x is None else jnp.asarray(x, dtype) for x in (actions, rewards, rho, past, lam, delta, norm_bound)]
 
     def value(actions: Any, rewards: Any, rho: Any, past: Any, lam: Any, delta: Any, norm_bound: Any) -> Array:
         more = {"past": past, "lam": lam, "delta": delta, "norm_bound": norm_bound, **how}

@@ -10,7 +10,8 @@ in the gaps and −t²μ in the gains, with t = E[Δ]/E[g]: an action that is no
 Ψ* is smooth but for some places, where these are derivatives from one side, all of them finite. Of several minimising
 mixes (ties, duplicates) they are those of the one that `ratio.exact` gives. Where a weight just reaches 0 or 1, and Ψ*
 has a gradient but no Hessian, they are those of the side on which one action is played. With a gap of 0 they are those
-in gaps ≥ 0. Where Ψ* is +∞, and where both gap and gain of what is played are 0, they are 0.
+in gaps ≥ 0. Where Ψ* is +∞ they are 0. So they are where both gap and gain of what is played are 0, but that is a
+convention: with gaps (ε, 1) and gains (0, 1), Ψ* = 4ε(1 − ε).
 """
 
 from functools import partial

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import checks, ratio
-from jaxids.ratio.mixes import vectors
 
 __all__ = ["Phases", "phases"]
 
+TAKES = "a function of two numbers that gives gaps and gains, [K] each"
 Family = Callable[[Float[Array, ""], Float[Array, ""]], tuple[Any, Any]]
 
 
@@ -44,7 +44,9 @@ def phases(family: Family, first: Any, second: Any) -> Phases:
     Array([[False, False],
            [ True,  True]], dtype=bool)
     """
-    checks.function("family", family, "a function of two numbers that gives gaps and gains")
+    checks.function("family", family, TAKES)
+    with checks.naming("family", family, TAKES):
+        hash(family)  # by which it is compiled once
     first, second = (
         jnp.asarray(checks.working(name, checks.shape(name, values, ("n",))))
         for name, values in {"first": first, "second": second}.items()
@@ -53,7 +55,7 @@ def phases(family: Family, first: Any, second: Any) -> Phases:
     if np.any(np.isnan(mix.value)):
         bad = tuple(int(i[0]) for i in np.nonzero(np.isnan(mix.value)))
         raise ValueError(
-            f"family: got gaps or gains that are NaN or negative at {float(first[bad[0]]):g}, "
+            f"family: got gaps or gains that are NaN, infinite or negative at {float(first[bad[0]]):g}, "
             f"{float(second[bad[1]]):g}; it takes a function that gives numbers ≥ 0"
         )
     return Phases(first, second, (mix.weight > 0) & (mix.weight < 1), mix)
@@ -64,12 +66,14 @@ def _grid(family: Family, first: Float[Array, "A"], second: Float[Array, "B"]) -
     """The mix of every cell; NaN where gaps or gains are no numbers ≥ 0."""
 
     def one(a: Float[Array, ""], b: Float[Array, ""]) -> tuple[Array, Array]:
-        with checks.naming("family", family, "a function of two numbers that gives gaps and gains"):
-            gap, gain = family(a, b)
-        gap, gain = vectors(gap, gain)
-        if gap.ndim != 1:
-            raise ValueError(f"family: got gaps and gains of shape {list(gap.shape)}; it takes one that gives [K]")
-        return gap, gain
+        with checks.naming("family", family, TAKES):
+            given = [checks.real("family", part, TAKES) for part in family(a, b)]
+        shapes, kind = [part.shape for part in given], jnp.result_type(*given, float)
+        fits = len(shapes) == 2 and shapes[0] == shapes[1] and len(shapes[0]) == 1 and 0 not in shapes[0]
+        if not fits or not jnp.issubdtype(kind, jnp.floating):
+            kinds = [f"{part.dtype} of shape {list(part.shape)}" for part in given]
+            raise ValueError(f"family: got one that gives {' and '.join(kinds)}; it takes {TAKES}")
+        return given[0].astype(kind), given[1].astype(kind)
 
     a, b = jnp.repeat(first, len(second)), jnp.tile(second, len(first))
     gap, gain = jax.vmap(one, out_axes=-1)(a, b)

@@ -13,23 +13,30 @@ from jaxids.policies.policy import checked
 from jaxids.programs import as_tree
 from jaxids.surfaces.derivatives import least
 
-__all__ = ["TAKES", "gap_and_gain", "of_band"]
+__all__ = ["gap_and_gain", "of_band"]
 
 TAKES = "a function of a band and a stream"
+OF = "a function of gaps and gains, as surfaces.least or surfaces.weight"
 
 
 def gap_and_gain(
     band: Band, information: information.Information = information.ucb, *, key: Key[Array, ""] | None = None
 ) -> tuple[Float[Array, "K ..."], Float[Array, "K ..."]]:
     """Δ⁺ and the gain of every action of a band, lane by lane; if the information function draws, with `key`."""
-    if not isinstance(band, Band):
-        raise ValueError(f"band: got {checks.shown(band)}; it takes one of jaxids.confidence or jaxids.fields")
+    _check(band)
     checks.function("information", information, TAKES)
     if key is None:
         key = jax.random.key(0)
     checks.key("key", key)
     words = jax.random.bits(key, (2, *band.rho.shape[1:]), jnp.uint32)
-    return _seen(as_tree(information), band, words)
+    gap, gain = _seen(as_tree(information), band, words)
+    checks.not_negatives("information", gain)
+    return gap, gain
+
+
+def _check(band: Any) -> None:
+    if not isinstance(band, Band):
+        raise ValueError(f"band: got {checks.shown(band)}; it takes one of jaxids.confidence or jaxids.fields")
 
 
 @jax.jit
@@ -56,6 +63,8 @@ def of_band(
     `rho` are noise bounds of the next observation in place of the band's: the belief, and with it the weights of past
     observations, stay what they are.
     """
+    _check(band)
+    checks.function("of", of, OF)
     if rho is not None:
         checks.noise_bounds("rho", rho)
         rho = checks.real("rho", rho, "numbers > 0")
@@ -63,5 +72,6 @@ def of_band(
             raise ValueError(f"rho: got shape {list(rho.shape)}; it takes {list(band.rho.shape)}")
         rho = rho.reshape(rho.shape + (1,) * (band.rho.ndim - rho.ndim)) if rho.ndim else rho
         band = replace(band, rho=jnp.broadcast_to(rho.astype(band.rho.dtype), band.rho.shape))
-    checks.function("of", of, "a function of gaps and gains, as surfaces.least or surfaces.weight")
-    return of(*gap_and_gain(band, information, key=key))
+    both = gap_and_gain(band, information, key=key)
+    with checks.naming("of", of, OF):
+        return of(*both)

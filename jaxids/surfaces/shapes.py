@@ -9,9 +9,8 @@ from jaxtyping import Array, Float, Key
 
 from jaxids import checks, information, ratio
 from jaxids.fields import Field
-from jaxids.programs import as_tree
 from jaxids.ratio.mixes import Scalar, vectors
-from jaxids.surfaces.known import TAKES, gap_and_gain
+from jaxids.surfaces.known import gap_and_gain
 
 __all__ = ["Between", "Simplex", "between", "pairs", "simplex"]
 
@@ -77,10 +76,10 @@ def _ones(points: Float[Array, "n 3"]) -> Float[Array, "n"]:
 def _three(actions: Any, count: int) -> np.ndarray:
     """Three actions by number, or a ValueError."""
     takes = f"three whole numbers from 0 to {count - 1}"
-    given = checks.number("actions", actions, takes)
-    if given.shape != (3,) or np.any(given != given.round()) or np.any((given < 0) | (given >= count)):
-        raise ValueError(f"actions: got {checks.shown(actions)}; it takes {takes}")
-    return given.astype(np.int32)
+    given = checks.indices("actions", actions, count, takes)
+    if given.shape != (3,):
+        raise ValueError(f"actions: got shape {list(given.shape)}; it takes {takes}")
+    return given
 
 
 def between(
@@ -100,22 +99,12 @@ def between(
         raise ValueError(f"field: got {checks.shown(field)}; it takes one of jaxids.fields, as of fields.fit")
     places = _inside(field, "points", points)
     second = places if others is None else _inside(field, "others", others)
-    checks.function("information", information, TAKES)
-    if key is not None:
-        checks.key("key", key)
-    return _between(as_tree(information), field, places, second, key)
-
-
-@jax.jit
-def _between(
-    information: Any, field: Field, points: Float[Array, "n p"], others: Float[Array, "m p"], key: Any
-) -> Between:
-    at = jnp.concatenate([points, others]).T
-    gap, gain = gap_and_gain(field.at(at), information, key=key)
-    rows, columns = slice(None, len(points)), slice(len(points), None)
+    gap, gain = gap_and_gain(field.at(jnp.concatenate([places, second]).T), information, key=key)
+    rows, columns = slice(None, len(places)), slice(len(places), None)
     return _least(gap[rows, None], gain[rows, None], gap[None, columns], gain[None, columns])
 
 
+@jax.jit
 def _least(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Between:
     """The best mix of two, whichever of them has less gain, which `best_weight` takes first."""
     weight = jnp.where(

@@ -72,7 +72,8 @@ def effort(
     budget = count if budget is None else budget
     checks.positive("budget", budget)
     checks.positive("rate", rate)
-    if not 0 <= least <= 1:
+    share = checks.number("least", least, "a number from 0 to 1")
+    if share.ndim or not 0 <= share <= 1:
         raise ValueError(f"least: got {checks.shown(least)}; it takes a number from 0 to 1")
     even = jnp.asarray(budget, band.rho.dtype) / count
 

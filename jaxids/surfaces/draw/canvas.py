@@ -6,11 +6,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from jaxids.plot.styles import RC
+from jaxids.plot.styles import DPI, RC
+from jaxids.words import shown
 
-__all__ = ["axes", "bar", "colours", "figure", "on_white", "styled"]
+__all__ = ["axes", "bar", "check", "check_names", "colours", "figure", "on_white", "styled"]
 
-DPI = 160
 DECADES = 3  # of Ψ above the least that colours tell apart
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,6 +26,19 @@ def styled(function: Function) -> Function:
             return function(*arguments, **options)
 
     return cast(Function, drawn)
+
+
+def check(found: Any, kind: type, function: str) -> None:
+    """A ValueError unless a picture is asked of what its function gave."""
+    if not isinstance(found, kind):
+        raise ValueError(f"found: got {shown(found)}; it takes what surfaces.{function} gave")
+
+
+def check_names(names: Any, count: int) -> None:
+    """A ValueError unless there is a name for each."""
+    several = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    if not several or len(names) != count:
+        raise ValueError(f"names: got {shown(names)}; it takes {count} strings")
 
 
 def axes(ax: Any, size: tuple[float, float]) -> Any:

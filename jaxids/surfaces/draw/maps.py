@@ -8,7 +8,7 @@ import numpy as np
 from jaxids import checks
 from jaxids.plot.styles import BLACK, VERMILION
 from jaxids.surfaces.diagrams import Phases
-from jaxids.surfaces.draw.canvas import axes, bar, colours, on_white, styled
+from jaxids.surfaces.draw.canvas import axes, bar, check, check_names, colours, on_white, styled
 from jaxids.surfaces.shapes import Between, Simplex
 
 __all__ = ["between", "pairs", "phases", "simplex"]
@@ -19,9 +19,13 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the simple
 @styled
 def pairs(values: Any, ax: Any = None) -> Any:
     """The least Ψ over the weights of every pair, from `surfaces.pairs` [K, K, W]; the diagonal has single actions."""
-    values = np.asarray(values, float)
-    if values.ndim != 3 or values.shape[0] != values.shape[1]:
-        raise ValueError(f"values: got shape {list(values.shape)}; it takes [K, K, W], as of surfaces.pairs")
+    takes = "numbers [K, K, W], as of surfaces.pairs"
+    try:
+        values = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"values: got {checks.shown(values)}; it takes {takes}") from None
+    if values.ndim != 3 or values.shape[0] != values.shape[1] or values.size == 0:
+        raise ValueError(f"values: got shape {list(values.shape)}; it takes {takes}")
     least, ax = values.min(axis=2), axes(ax, (4.4, 3.6))
     drawn = ax.imshow(least, origin="lower", interpolation="nearest", **colours(least))
     first, second = np.unravel_index(np.argmin(least), least.shape)
@@ -42,6 +46,8 @@ def simplex(found: Simplex, ax: Any = None, *, names: Sequence[str] = ("action 0
     """Ψ over the distributions on three actions, from `surfaces.simplex`: a corner for each, the least marked."""
     from matplotlib.tri import Triangulation
 
+    check(found, Simplex, "simplex")
+    check_names(names, 3)
     points, value = np.asarray(found.points, float), np.asarray(found.value, float)
     look, ax = colours(value), axes(ax, (4.4, 3.7))
     norm = look["norm"]
@@ -66,13 +72,14 @@ def simplex(found: Simplex, ax: Any = None, *, names: Sequence[str] = ("action 0
 @styled
 def between(found: Between, points: Any, others: Any = None, ax: Any = None) -> Any:
     """The least Ψ of pairs of points, from `surfaces.between`: along x where they are on a line, else by number."""
+    check(found, Between, "between")
     value, weight = np.asarray(found.value, float), np.asarray(found.weight, float)
     sides = [_ticks("points", points, value.shape[0]), _ticks("others", others, value.shape[1])]
     sides = sides if others is not None else [sides[0], _ticks("points", points, value.shape[1])]
     ax = axes(ax, (4.6, 3.7))
-    drawn = ax.pcolormesh(sides[1], sides[0], value, shading="nearest", rasterized=True, **colours(value))
+    drawn = ax.pcolormesh(_borders(sides[1]), _borders(sides[0]), value, rasterized=True, **colours(value))
     mixes = (weight > 0) & (weight < 1)
-    if mixes.any() and not mixes.all():
+    if min(mixes.shape) > 1 and mixes.any() and not mixes.all():  # contours need two rows and two columns
         ax.contour(sides[1], sides[0], mixes, [0.5], colors="white", linewidths=0.7)
     i, j = np.unravel_index(np.argmin(value), value.shape)
     ax.plot(sides[1][j], sides[0][i], "o", color=VERMILION, ms=6, mec="white", mew=1.0, clip_on=False, zorder=5)
@@ -94,20 +101,28 @@ def _ticks(name: str, points: Any, count: int) -> np.ndarray:
     return given[:, 0] if line else np.arange(count)
 
 
+def _borders(places: np.ndarray) -> np.ndarray:
+    """Of cells around places: half-way between them, and as far beyond the ends; a single one is 1 wide."""
+    half = np.diff(places) / 2 if len(places) > 1 else np.array([0.5])
+    return np.concatenate([places[:1] - half[:1], places[:-1] + half[: len(places) - 1], places[-1:] + half[-1:]])
+
+
 @styled
 def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", "second")) -> Any:
     """Where IDS mixes, by the weight on the action of more gain, and where it plays one: from `surfaces.phases`."""
+    check(found, Phases, "phases")
+    check_names(names, 2)
     ax = axes(ax, (4.6, 3.5))
     x, y = np.asarray(found.first, float), np.asarray(found.second, float)
     weight = np.where(found.mixes, found.mix.weight, np.nan).T
-    drawn = ax.pcolormesh(x, y, weight, shading="nearest", vmin=0, vmax=1, cmap="cividis", rasterized=True)
+    drawn = ax.pcolormesh(_borders(x), _borders(y), weight, vmin=0, vmax=1, cmap="cividis", rasterized=True)
     ax.set_facecolor("#f4f4f4")
     ids = np.asarray(found.actions, int)
     kinds = np.unique(ids.reshape(-1, 2), axis=0, return_inverse=True)
     labels = kinds[1].reshape(ids.shape[:2]).T
     for kind, (low, high) in enumerate(kinds[0]):
         here = labels == kind
-        if here.any() and not here.all():
+        if min(here.shape) > 1 and not here.all():
             ax.contour(x, y, here, [0.5], colors=BLACK, linewidths=0.6)
         if here.mean() > 0.02:
             row, column = _inside(here)
@@ -121,11 +136,12 @@ def phases(found: Phases, ax: Any = None, *, names: tuple[str, str] = ("first", 
 
 
 def _inside(here: np.ndarray) -> tuple[int, int]:
-    """A cell of a region as far as can be from its boundary, in steps along rows and columns."""
+    """A cell of a region as far as can be from its boundary, in steps along rows and columns; the middle of several."""
     padded = np.pad(here, 1)
     depth, layer = here.astype(int), padded
     while layer.any():
         layer = layer & np.roll(layer, 1, 0) & np.roll(layer, -1, 0) & np.roll(layer, 1, 1) & np.roll(layer, -1, 1)
         depth += layer[1:-1, 1:-1]
-    row, column = np.unravel_index(np.argmax(depth), depth.shape)
+    inmost = np.argwhere(depth == depth.max())
+    row, column = inmost[len(inmost) // 2]
     return int(row), int(column)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxids import checks
 from jaxids.plot.styles import BLACK, BLUE, DOTTED, GREY, ORANGE, VERMILION
 from jaxids.ratio import Mix
 from jaxids.surfaces.draw import canvas
@@ -20,6 +21,7 @@ COLUMNS = 3  # of small multiples
 @styled
 def plane(found: Plane, ax: Any = None, *, played: int | None = None) -> Any:
     """Actions by gain and gap, their hull, the optimum and the parabola that touches it, from `surfaces.plane`."""
+    canvas.check(found, Plane, "plane")
     gap, gain, ax = np.asarray(found.gap, float), np.asarray(found.gain, float), canvas.axes(ax, (4.6, 3.4))
     (curve_gap, curve_gain), value = np.asarray(found.curve, float), float(found.mix.value)
     ax.fill_between(curve_gain, 0, curve_gap, color=ORANGE, alpha=0.14, lw=0, label="better than Ψ*")
@@ -39,12 +41,22 @@ def plane(found: Plane, ax: Any = None, *, played: int | None = None) -> Any:
         canvas.on_white(ax.annotate(f"{action}: {share:.0%}", place, away, textcoords="offset points", **look))
     ax.plot(mixed_gain, mixed_gap, "D", color=VERMILION, ms=4.5, mec="white", mew=0.7, zorder=6, label="IDS")
     if played is not None:
+        played = _one(played, len(gap))
         ax.plot(gain[played], gap[played], "x", color=BLACK, ms=5, mew=1.2, zorder=7, label="played")
     ax.set(xlabel="gain g", ylabel="gap Δ", xlim=(0, 1.2 * gain.max() or 1), ylim=(0, 1.06 * gap.max() or 1))
     ax.set_title(f"Ψ* = {value:.3g}", loc="left")
     if ax.get_legend() is None:
         ax.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
+
+
+def _one(played: Any, count: int) -> int:
+    """An action by number, or a ValueError."""
+    takes = f"a whole number from 0 to {count - 1}"
+    given = checks.indices("played", played, count, takes)
+    if given.ndim:
+        raise ValueError(f"played: got shape {list(given.shape)}; it takes {takes}")
+    return int(given)
 
 
 def _played(mix: Mix) -> list[tuple[int, float]]:
@@ -57,6 +69,7 @@ def _played(mix: Mix) -> list[tuple[int, float]]:
 @styled
 def along(found: Along, axes: Any = None) -> np.ndarray:
     """The plane at every step of `surfaces.along`, one trial, in axes for each; returns them."""
+    canvas.check(found, Along, "along")
     if found.gap.ndim != 2:
         raise ValueError(f"found: got gaps of shape {list(found.gap.shape)}; it takes one trial, [R, K]")
     count = len(found.steps)
