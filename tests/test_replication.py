@@ -79,7 +79,7 @@ def test_a_claim_is_decided_on_every_instance(half):
     assert np.all(found.verdicts[20:30] == FAILS)
     assert np.mean(found.verdicts[30:] == OPEN) >= 0.7
     assert found.share(HOLDS) >= 0.5
-    assert np.allclose(found.effects[:20], -0.3, atol=0.08)
+    assert np.allclose(found.effects[:20], 0.7, atol=0.08)
     assert found.telling[0] == "noise"
     assert found.telling[1] < -0.8
     assert found.median("noise", HOLDS) == pytest.approx(3, abs=0.2)

@@ -205,8 +205,8 @@ def test_default_steps():
 def test_ids_never_takes_the_noisier_copy(name, noisier):
     """The noisier copies come first and ties go to them: policies that look at means and variances take no others.
 
-    No two actions are orthogonal: one that tells nothing of the target has the same ratio with either noise. Of IDS-TS's
-    targets one now and then is nearly so under the posterior, and the ratio the same to rounding.
+    No two actions are orthogonal: one that tells nothing of the target has the same ratio with either noise. Of the
+    targets of IDS-TS one now and then is nearly so under the posterior, and the ratio the same to rounding.
     """
     oblique = problems.linear([[1, 0.2], [0.3, 0.9], [0.5, 0.5]], [0.6, 0.8], [0.3, 0.6, 1.0])
     actions = run(problems.low_high(oblique), name, at=range(1, STEPS + 1), record=action_of).recorded

@@ -12,7 +12,7 @@ from jaxids.experiment.curves import Curve, paired
 from jaxids.plot.labels import short
 from jaxids.plot.styles import BLACK, DPI, RC, look
 
-__all__ = ["Pair", "compare"]
+__all__ = ["Pair", "compare", "few_ticks"]
 
 LEAST = 1e-3  # regret of trials that have none, on axes of logarithms
 BINS = 12  # of instances by the noise of their best action, equally many in each
@@ -44,7 +44,7 @@ def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.n
     axes.plot(ends, ends, color=BLACK, lw=0.8)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
-        _few_ticks(axis)
+        few_ticks(axis)
     axes.set_xlabel(f"regret of {short(other.label)} on an instance", parse_math=False)
     axes.set_ylabel(f"regret of {short(one.label)} on the same", parse_math=False)
     wins = f"{short(one.label)} has less regret on {np.mean(mine < theirs):.0%} of {len(mine)} instances"
@@ -53,7 +53,7 @@ def _regrets(axes: Any, one: Curve, other: Curve, mine: np.ndarray, theirs: np.n
     axes.set_title(f"{wins}\n{medians}, {means}", loc="left", parse_math=False)
 
 
-def _few_ticks(axis: Any) -> None:
+def few_ticks(axis: Any) -> None:
     """Plain numbers at 1, 2 and 5 of every decade, so that less than a decade has some and two do not collide."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -69,7 +69,7 @@ def _ratios(axes: Any, one: Curve, other: Curve, ratio: np.ndarray, best: np.nda
     axes.plot(centres, middle, color=BLACK, lw=1.2, label="median")
     axes.axhline(1, color=BLACK, lw=0.8, ls=(0, (1, 1)))
     axes.set_yscale("log")
-    _few_ticks(axes.yaxis)
+    few_ticks(axes.yaxis)
     axes.set_xlabel("ρ(x*), the noise of the best action")
     axes.set_ylabel(f"regret of {short(one.label)} over {short(other.label)}", parse_math=False)
     axes.set_title(f"below 1, {short(one.label)} has less regret", loc="left", parse_math=False)

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxids.plot.figures import DPI
+from jaxids.plot.instances import few_ticks
 from jaxids.plot.styles import BLACK, RC
 from jaxids.report.replication import VERDICTS, Replicated
 
@@ -48,11 +49,14 @@ def _effects(axes: Any, claim: Replicated) -> None:
     if not len(known):
         return
     low, high = np.quantile(known, (0.01, 0.99))
-    edges = np.linspace(low, high if high > low else low + 1e-6, BINS)
+    high = high if high > low else low + 1e-6
+    edges = np.geomspace(max(low, 1e-6), high, BINS) if claim.is_ratio else np.linspace(low, high, BINS)
     parts = [np.clip(claim.effects[(claim.verdicts == v) & np.isfinite(claim.effects)], low, high) for v in VERDICTS]
     axes.hist(parts, edges, stacked=True, color=list(COLORS.values()))
-    if low < 0 < high:
-        axes.axvline(0, color=BLACK, lw=0.8)
+    if claim.is_ratio:
+        axes.axvline(1, color=BLACK, lw=0.8)
+        axes.set_xscale("log")
+        few_ticks(axes.xaxis)
     axes.set(xlabel=fill(claim.effect_of, WIDTH), ylabel="instances")
 
 
@@ -61,6 +65,9 @@ def _feature(axes: Any, claim: Replicated) -> None:
     for verdict, color in COLORS.items():
         chosen = claim.verdicts == verdict
         axes.plot(claim.features[name][chosen], claim.effects[chosen], "o", ms=2.5, color=color, mew=0, alpha=0.8)
-    axes.axhline(0, color=BLACK, lw=0.6)
-    axes.set(xlabel=fill(name, WIDTH), ylabel="effect")
+    if claim.is_ratio:
+        axes.axhline(1, color=BLACK, lw=0.6)
+        axes.set_yscale("log")
+        few_ticks(axes.yaxis)
+    axes.set(xlabel=fill(name, WIDTH), ylabel="ratio" if claim.is_ratio else "effect")
     axes.set_title(f"rank correlation {correlation:+.2f}", loc="left")

@@ -12,7 +12,7 @@ __all__ = ["inequalities", "section"]
 WORDS = """From Ψ: the theorem with the recorded ΣΨ_t, whose gaps are the true ones, and the recorded ΣI_t. From Ψ⁺: the
 same with the surrogate gaps, which a policy knows. Worst case: the ratio of the UCB action and γ_T, known before the
 run. Theorem 2 for policies whose action follows from the past and their own draw, Theorem 1 for mixes of two actions.
-From Ψ⁺ and the worst case need a confidence band that holds, so a norm of f of at most `norm_bound`. A trial counts as
+From Ψ⁺ and the worst case need a confidence band that holds, so a norm of f of at most norm_bound. A trial counts as
 a violation if its regret is above the bound at any recorded step; the interval is that of Clopper and Pearson at 95 %.
 A bound says something from the step on from which its mean stays below the trivial one, S·T."""
 TITLE = "Inequalities behind the bounds, on processes that meet their assumptions"

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -81,9 +82,14 @@ def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
     changed = f"<p>Run with {escape(changes)} in place of what the file says.</p>" if changes else ""
     grid = _grid([panel for panel, _ in group]) if len(group) > 1 else ""
     return f"""<section id="{escape(panel.name)}"><h2>{escape(panel.title)}</h2>
-<p>{escape(table["notes"])}</p>{changed}{grid}{"".join(_panel(*each) for each in group)}
+<p>{_coded(table["notes"])}</p>{changed}{grid}{"".join(_panel(*each) for each in group)}
 <details><summary>{escape(panel.name)}.toml</summary><pre>{escape(table["source"])}</pre></details></section>
 """
+
+
+def _coded(text: str) -> str:
+    """A text as HTML, what is in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:

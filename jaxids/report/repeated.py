@@ -45,7 +45,8 @@ def _effect(claim: Replicated) -> str:
     if not len(known):
         return "–"
     low, middle, high = np.quantile(known, (0.05, 0.5, 0.95))
-    return f"{middle:+.1%}, {low:+.1%} to {high:+.1%}"
+    form, of = (".2f", " times the other’s regret") if claim.is_ratio else (".2%", "")
+    return f"{middle:{form}}, {low:{form}} to {high:{form}}{of}"
 
 
 def _telling(claim: Replicated) -> str:

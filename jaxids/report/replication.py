@@ -24,19 +24,15 @@ FEATURES = {
     "the gap to the second": lambda rho, mean: _at(mean, mean, -1) - _at(mean, mean, -2),
     "the gap of the least noisy action": lambda rho, mean: mean.max(axis=1) - _at(mean, -rho, -1),
 }
-EFFECTS = {
-    "less": "final regret, relative to that of the next",
-    "lowest": "final regret, relative to that of another",
-    "same": "relative difference of final regrets",
-    "growth": "deviation from c √(T log T)",
-    COUNTED: "share of steps with the noisier copy",
-}
+RATIO = "final regret over that of the other"
+EFFECTS = {"growth": "deviation from c √(T log T)", COUNTED: "share of steps with the noisier copy"}
 
 
 class Replicated(NamedTuple):
     """A claim on many instances."""
 
     says: str
+    is_ratio: bool  # of two regrets
     effect_of: str
     verdicts: np.ndarray  # of each instance
     effects: np.ndarray
@@ -70,9 +66,10 @@ def replicated(panel: Panel) -> list[Replicated]:
 
 
 def _together(claim: Table, judged: list[Judged], features: dict[str, np.ndarray]) -> Replicated:
-    verdicts = np.array([_alone(each) for each in judged])
+    verdicts, effects = np.array([_alone(each) for each in judged]), np.array([each.effect for each in judged])
+    effects = effects if claim["test"] in EFFECTS else 1 + effects
     return Replicated(
-        claim["says"], EFFECTS[claim["test"]], verdicts, np.array([each.effect for each in judged]), features
+        claim["says"], claim["test"] not in EFFECTS, EFFECTS.get(claim["test"], RATIO), verdicts, effects, features
     )
 
 
