@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from beartype.door import is_bearable
 from oracles import KINDS, TOLERANCE, covariance, gain_about, gaps_and_gains, least_psi, posterior
 
 from jaxids import information, kernels, ratio, surfaces
 from jaxids.beliefs import kernel as kernel_belief
 from jaxids.beliefs import linear
+from jaxids.types import PerAction
 
 LANES = 440
 STEP = 1e-5
@@ -52,6 +54,18 @@ def test_the_value_is_that_of_exact(dtype, rng):
     np.testing.assert_allclose(mix.weight, expected.weight, atol=TOLERANCE[dtype])
     assert np.all((mix.first == expected.first) & (mix.second == expected.second))
     assert mix.value.dtype == mix.weight.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    "given", [[1.0, 2.0], (1, 2), np.array([1, 2]), jnp.ones(2), np.ones((2, 3)), [[1, 2], [3, 4]]]
+)
+def test_gaps_and_gains_are_arrays_or_sequences(given):
+    assert is_bearable(given, PerAction)
+    assert surfaces.least(given, given).shape == np.shape(given)[1:]
+    for wrong in (1.0, jnp.float32(1), np.array(["a"])):
+        assert not is_bearable(wrong, PerAction)
+        with pytest.raises(ValueError, match=r"^gap.*: got "):
+            surfaces.least(wrong, given)
 
 
 def test_gradients_of_value_and_weight_are_finite_differences(x64, rng):

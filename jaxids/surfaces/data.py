@@ -8,12 +8,14 @@ theirs: `past`, one for each of them, or, where it is not given, `rho` of the ac
 `rho` is (i) that of the next observation with the belief held fixed, and without (ii) that of both.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, Real
 
 from jaxids import checks, information, kernels, lanes, names
 from jaxids.beliefs import linear
@@ -21,9 +23,11 @@ from jaxids.confidence import Band
 from jaxids.surfaces import dense
 from jaxids.surfaces.derivatives import least
 from jaxids.surfaces.known import of_band
-from jaxids.types import Number
+from jaxids.types import Number, PerAction
 
 __all__ = ["DataSlopes", "band_after", "data_slopes", "of_data"]
+
+PerObservation = Real[Array, "n"] | Real[np.ndarray, "n"] | Sequence[Any]
 
 
 class DataSlopes(NamedTuple):
@@ -43,13 +47,13 @@ class DataSlopes(NamedTuple):
 
 
 def band_after(
-    actions: Any,
-    played: Any,
-    rewards: Any,
-    rho: Any,
+    actions: PerAction,
+    played: PerObservation,
+    rewards: PerObservation,
+    rho: PerAction | Number,
     kernel: Any = None,
     *,
-    past: Any = None,
+    past: PerObservation | Number | None = None,
     lam: Number = names.LAM,
     delta: Number = names.DELTA,
     norm_bound: Number = names.NORM_BOUND,
@@ -124,10 +128,10 @@ def _bounds(name: str, given: Any, count: int, dtype: Any) -> Float[Array, "n"]:
 
 
 def of_data(
-    actions: Any,
-    played: Any,
-    rewards: Any,
-    rho: Any,
+    actions: PerAction,
+    played: PerObservation,
+    rewards: PerObservation,
+    rho: PerAction | Number,
     kernel: Any = None,
     *,
     information: information.Information = information.ucb,
@@ -135,7 +139,9 @@ def of_data(
     of: Any = least,
     **numbers: Any,
 ) -> Float[Array, ""]:
-    """Ψ* after data, to be differentiated; `of=weight` for the minimiser's weight, and more as `band_after` takes it.
+    """Ψ* after data, to be differentiated; `of=weight` for the minimiser's weight.
+
+    Shapes, and what else it takes, are those of `band_after`: actions [K, d], played and rewards [n], rho [K] or one.
 
     >>> actions, rho = jnp.eye(2), jnp.array([0.5, 1.0])
     >>> jax.grad(of_data, argnums=3)(actions, [0, 1], [1.0, 0.2], rho)  # noise of the next observation and of the past
@@ -146,19 +152,19 @@ def of_data(
 
 
 def data_slopes(
-    actions: Any,
-    played: Any,
-    rewards: Any,
-    rho: Any,
+    actions: PerAction,
+    played: PerObservation,
+    rewards: PerObservation,
+    rho: PerAction | Number,
     kernel: Any = None,
     *,
-    past: Any = None,
+    past: PerObservation | Number | None = None,
     lam: Number = names.LAM,
     delta: Number = names.DELTA,
     norm_bound: Number = names.NORM_BOUND,
     **how: Any,
 ) -> DataSlopes:
-    """Ψ* after data and its gradient in all of them; `how` is what else `of_data` takes.
+    """Ψ* after data and its gradient in all of them, in shapes as of `band_after`; `how` is what else `of_data` takes.
 
     `.rho` has both meanings of noise or, if `past` is given, that of the next observation, and `.past` the other.
     """

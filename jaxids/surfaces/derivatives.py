@@ -15,7 +15,7 @@ convention: with gaps (ε, 1) and gains (0, 1), Ψ* = 4ε(1 − ε).
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxids import lanes, ratio
 from jaxids.ratio.mixes import Scalar, Vector, vectors
+from jaxids.types import PerAction
 
 __all__ = ["Curvature", "Slopes", "curvature", "least", "mixed", "slopes", "weight", "weight_slopes"]
 
@@ -55,8 +56,8 @@ class _Ends(NamedTuple):
     gain1: Scalar
 
 
-def mixed(gap: Any, gain: Any) -> ratio.Mix:
-    """The mix of `ratio.exact`, whose weight and value may be differentiated twice."""
+def mixed(gap: PerAction, gain: PerAction) -> ratio.Mix:
+    """The mix […] of `ratio.exact` for gaps and gains [K, …], whose weight and value may be differentiated twice."""
     return _mixed(*vectors(gap, gain))
 
 
@@ -66,18 +67,18 @@ def _mixed(gap: Vector, gain: Vector) -> ratio.Mix:
     return ratio.Mix(found.first, found.second, _weight(ends, found.weight), _value(ends, found.weight))
 
 
-def least(gap: Any, gain: Any) -> Scalar:
+def least(gap: PerAction, gain: PerAction) -> Scalar:
     """Ψ*, the least ratio over all distributions: [K, …] to […]."""
     return mixed(gap, gain).value
 
 
-def weight(gap: Any, gain: Any) -> Scalar:
-    """The weight of the minimiser on its second action, that of more gain."""
+def weight(gap: PerAction, gain: PerAction) -> Scalar:
+    """The weight of the minimiser on its second action, that of more gain: [K, …] to […]."""
     return mixed(gap, gain).weight
 
 
-def slopes(gap: Any, gain: Any) -> Slopes:
-    """Ψ* and its gradient, lane by lane.
+def slopes(gap: PerAction, gain: PerAction) -> Slopes:
+    """Ψ* […] and its gradient [K, …] in gaps and gains [K, …], lane by lane.
 
     >>> slopes([1.0, 2.0], [1.0, 1.5]).gap  # only the first is played: 2Δ/g
     Array([2., 0.], dtype=float32)
@@ -85,8 +86,8 @@ def slopes(gap: Any, gain: Any) -> Slopes:
     return _sloped("value", *vectors(gap, gain))
 
 
-def weight_slopes(gap: Any, gain: Any) -> Slopes:
-    """The minimiser's weight and its gradient, which is 0 where one action is played alone."""
+def weight_slopes(gap: PerAction, gain: PerAction) -> Slopes:
+    """The minimiser's weight […] and its gradient [K, …], which is 0 where one action is played alone."""
     return _sloped("weight", *vectors(gap, gain))
 
 
@@ -96,8 +97,8 @@ def _sloped(part: str, gap: Vector, gain: Vector) -> Slopes:
     return Slopes(value, *back(jnp.ones_like(value)))
 
 
-def curvature(gap: Any, gain: Any) -> Curvature:
-    """The Hessian of Ψ*, lane by lane, at most four by four of it other than 0."""
+def curvature(gap: PerAction, gain: PerAction) -> Curvature:
+    """The Hessian of Ψ* in gaps and gains [K, …], blocks [K, K, …], at most four by four of it other than 0."""
     return _curved(*vectors(gap, gain))
 
 

@@ -5,7 +5,7 @@ side of the parabola g = Δ²/Ψ, a convex set that grows with Ψ. It first touc
 two, 2tΔ − t²g = Ψ* with t = E[Δ]/E[g]: it meets the hull in a vertex, one action, or along an edge, two.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks, ratio
 from jaxids.ratio.mixes import vectors
 from jaxids.surfaces.derivatives import mixed
+from jaxids.types import PerAction
 
 __all__ = ["Plane", "hull", "plane"]
 
@@ -31,7 +32,7 @@ class Plane(NamedTuple):
     curve: Float[Array, "2 n"]  # gaps and gains with Δ²/g = Ψ*, from 0 to the largest gain there is
 
 
-def plane(gap: Any, gain: Any) -> Plane:
+def plane(gap: PerAction, gain: PerAction) -> Plane:
     """The picture of one step: gaps and gains [K], numbers that can be looked at."""
     checks.untraced("plane", gap=gap, gain=gain)
     gap, gain = vectors(gap, gain)

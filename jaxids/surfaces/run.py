@@ -24,7 +24,7 @@ class Along(NamedTuple):
     gap: Float[np.ndarray, "... R K"]
     gain: Float[np.ndarray, "... R K"]
     mix: ratio.Mix
-    action: np.ndarray
+    action: Int[np.ndarray, "... R"] | Float[np.ndarray, "... R p"]
 
 
 def along(

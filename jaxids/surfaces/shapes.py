@@ -11,6 +11,7 @@ from jaxids import checks, information, ratio
 from jaxids.fields import Field
 from jaxids.ratio.mixes import Scalar, vectors
 from jaxids.surfaces.known import gap_and_gain
+from jaxids.types import PerAction
 
 __all__ = ["Between", "Simplex", "between", "pairs", "simplex"]
 
@@ -31,10 +32,10 @@ class Between(NamedTuple):
     weight: Float[Array, "n m"]
 
 
-def pairs(gap: Any, gain: Any, weights: Any = None) -> Float[Array, "K K W ..."]:
+def pairs(gap: PerAction, gain: PerAction, weights: Any = None) -> Float[Array, "K K W ..."]:
     """Ψ of every mix of two actions: entry [i, j, w] plays j with probability weights[w], else i.
 
-    Gaps and gains are [K, …]; the weights are from 0 to 1, by default 21 of them.
+    Gaps and gains are [K, …]; the weights [W] are from 0 to 1, by default 21 of them.
 
     >>> pairs([1.0, 2.0], [1.0, 8.0], [0.0, 0.5, 1.0])[0, 1]
     Array([1. , 0.5, 0.5], dtype=float32)
@@ -50,7 +51,7 @@ def pairs(gap: Any, gain: Any, weights: Any = None) -> Float[Array, "K K W ..."]
     return ratio.quotient(*mixed)
 
 
-def simplex(gap: Any, gain: Any, *, per_side: int = PER_SIDE, actions: Any = None) -> Simplex:
+def simplex(gap: PerAction, gain: PerAction, *, per_side: int = PER_SIDE, actions: Any = None) -> Simplex:
     """Ψ over the distributions on three actions, at a triangular grid of `per_side` points on each side.
 
     Gaps and gains are [3], or [K] with `actions`, the three of them by number.
