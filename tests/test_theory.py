@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -263,3 +264,8 @@ def test_on_a_ball_gains_are_within_gamma_and_gaps_within_their_bound():
     kept = simulate(ball, policies.ucb(), key=KEY, trials=4, steps=6, at=range(1, 7), record=record).series
     assert np.all(kept["gain_sum"].mean <= kept["gamma"].mean)
     assert kept["gap_bound"].final == pytest.approx(2.0, abs=1e-4)
+
+
+def test_the_docs_say_what_every_series_of_bounds_is():
+    text = (Path(__file__).parents[1] / "docs" / "theory.md").read_text()
+    assert all(f"| `{name}` | {means} |" in text for name, means in names.BOUNDS.items())

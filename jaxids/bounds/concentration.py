@@ -36,9 +36,10 @@ __all__ = ["conditional_means", "conditional_sum", "freedman", "freedman_tail", 
 def freedman(
     variances: Amount, bound: Amount, steps: Amount, delta: Amount, *, printed: bool = False, one_sided: bool = False
 ) -> Float[Array, "..."]:
-    """What a martingale M_T exceeds with probability at most δ, from V_T and at one T.
+    """What a martingale M_T exceeds with probability at most δ at one T: max{4b log(c/δ), 2√(V_T log(c/δ))}.
 
-    Its differences are within ±b or, with `one_sided`, ≤ b.
+    c is 2 log T + 2, with `one_sided` 4 log T + 2, and with `printed` 2T + 2. The differences are within ±b or, with
+    `one_sided`, ≤ b.
     """
     checks.within("delta", delta, 0, 1)
     at_least("steps", steps, 1)
@@ -75,7 +76,10 @@ def spread(second_moments: Amount, bounds: Amount) -> Float[Array, "..."]:
 
 
 def supermartingale(variances: Amount, delta: Amount, offset: Amount) -> Float[Array, "..."]:
-    """The anytime bound: what S_T exceeds at any T with probability at most δ, from A_T = ΣC_t² and one l for all T."""
+    """The anytime bound, √(2(A_T + l) log(√((A_T + l)/l)/δ)): what S_T exceeds at any T with probability at most δ.
+
+    A_T is ΣC_t², the `variances`, and l, the `offset`, one number for all T.
+    """
     checks.within("delta", delta, 0, 1)
     checks.positives("offset", offset)
     variances, delta, offset = numbers(variances=variances, delta=delta, offset=offset)
@@ -84,7 +88,10 @@ def supermartingale(variances: Amount, delta: Amount, offset: Amount) -> Float[A
 
 
 def conditional_means(means: Amount, bound: Amount, delta: Amount, offset: Amount) -> Float[Array, "..."]:
-    """Lemma 3, first form: what Σ m_t − X_t exceeds at any T with probability at most δ, from M_T and b ≥ X_t ≥ 0."""
+    """Lemma 3, first form: what Σ m_t − X_t exceeds at any T with probability at most δ, for 0 ≤ X_t ≤ b.
+
+    It is the anytime bound with A_T = b M_T, M_T the sum of the conditional means m_t.
+    """
     checks.within("delta", delta, 0, 1)
     checks.positives("offset", offset)
     means, bound, delta, offset = numbers(means=means, bound=bound, delta=delta, offset=offset)
@@ -92,7 +99,10 @@ def conditional_means(means: Amount, bound: Amount, delta: Amount, offset: Amoun
 
 
 def conditional_sum(values: Amount, bound: Amount, delta: Amount) -> Float[Array, "..."]:
-    """Lemma 3, second form: what Σ m_t exceeds at any T with probability at most δ, from ΣX_t and a fixed b ≥ 1."""
+    """Lemma 3, second form: what Σ m_t exceeds at any T with probability at most δ, for 0 ≤ X_t ≤ b and a fixed b ≥ 1.
+
+    It is 2ΣX_t + 4b log(1/δ) + 8b log(4b) + 1.
+    """
     checks.within("delta", delta, 0, 1)
     at_least("bound", bound, 1)
     values, bound, delta = numbers(values=values, bound=bound, delta=delta)

@@ -23,6 +23,7 @@ class Simplex(NamedTuple):
 
     points: Float[Array, "n 3"]
     value: Float[Array, "n"]
+    actions: tuple[int, int, int] = (0, 1, 2)  # which three they are
 
 
 class Between(NamedTuple):
@@ -57,6 +58,7 @@ def simplex(gap: PerAction, gain: PerAction, *, per_side: int = PER_SIDE, action
     Gaps and gains are [3], or [K] with `actions`, the three of them by number.
     """
     gap, gain = vectors(gap, gain)
+    chosen = np.arange(3)
     if actions is not None:
         chosen = _three(actions, gap.shape[0])
         gap, gain = gap[chosen], gain[chosen]
@@ -67,7 +69,9 @@ def simplex(gap: PerAction, gain: PerAction, *, per_side: int = PER_SIDE, action
     last = per_side - 1
     grid = np.array([(i, j, last - i - j) for i in range(per_side) for j in range(per_side - i)]) / last
     points = jnp.asarray(grid, gap.dtype)
-    return Simplex(points, ratio.psi(points.T, jnp.outer(gap, _ones(points)), jnp.outer(gain, _ones(points))))
+    values = ratio.psi(points.T, jnp.outer(gap, _ones(points)), jnp.outer(gain, _ones(points)))
+    first, second, third = map(int, chosen)
+    return Simplex(points, values, (first, second, third))
 
 
 def _ones(points: Float[Array, "n 3"]) -> Float[Array, "n"]:

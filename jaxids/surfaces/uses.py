@@ -22,7 +22,8 @@ def helps_most(
 ) -> Float[Array, "K ..."]:
     """−∂Ψ*/∂log(1/ρ(x)) ≥ 0 of every action, lane by lane: how much the ratio falls as that action's noise does.
 
-    The noise is that of the next observation, with the belief as it is, so only actions of the mix count.
+    The noise is that of the next observation, with the belief as it is, so only actions of the mix count. Where the
+    information draws, as I^TS does, `key` says from what; without one it is always the same draw.
 
     >>> band = surfaces.band_after(jnp.eye(3), [0, 1, 2], [1.0, 0.9, 0.0], 0.5)
     >>> helps_most(band, information.f).argmax()
@@ -57,10 +58,10 @@ def effort(
 ) -> Effort:
     """Split a budget of measurements over actions, ρ_k² → ρ_k²/n_k with Σ n_k = budget, so that Ψ* is small.
 
-    The budget is one for each action by default, so that an even split leaves the noise as it is. Every action keeps a
-    share `least` of it. Gradient steps (Adam) begin there, and the best on their way is what comes back: never worse
-    than an even split. A band with lanes counts as many beliefs, of which the geometric mean of Ψ* is to be small, as
-    those of a run.
+    The budget is one for each action by default, so that an even split leaves the noise as it is. Every action keeps
+    the share `least` of an even split. Gradient steps (Adam) begin there, and the best on their way is what comes back:
+    never worse than an even split. A band with lanes counts as many beliefs, of which the geometric mean of Ψ* is to be
+    small, as those of a run.
 
     >>> band = surfaces.band_after(jnp.eye(3), [0, 1, 2], [1.0, 0.9, 0.0], 0.5)
     >>> found = effort(band, information.f)

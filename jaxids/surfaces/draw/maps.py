@@ -42,11 +42,12 @@ def pairs(values: Any, ax: Any = None) -> Any:
 
 
 @styled
-def simplex(found: Simplex, ax: Any = None, *, names: Sequence[str] = ("action 0", "action 1", "action 2")) -> Any:
+def simplex(found: Simplex, ax: Any = None, *, names: Sequence[str] | None = None) -> Any:
     """Ψ over the distributions on three actions, from `surfaces.simplex`: a corner for each, the least marked."""
     from matplotlib.tri import Triangulation
 
     check(found, Simplex, "simplex")
+    names = [f"action {action}" for action in found.actions] if names is None else names
     check_names(names, 3)
     points, value = np.asarray(found.points, float), np.asarray(found.value, float)
     look, ax = colours(value), axes(ax, (4.4, 3.7))
