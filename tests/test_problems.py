@@ -119,11 +119,23 @@ def test_probes_are_scaled_basis_vectors_and_never_optimal(fresh):
     assert np.all(more.mean[:, count:].max(axis=1) <= 0.4001 * one.mean.max(axis=1))
 
 
-def test_noisy_probes_raise_the_bound_for_all():
-    base = problems.linear(ACTIONS, THETA, RHO)
-    for rho, bound in ((0.01, 0.7), (2.0, 2.0)):
-        instance = problems.probes(base, rho=rho).draw(jax.random.key(0))
-        assert instance.rho_bound == np.asarray(bound, instance.rho.dtype)
+BASES = {  # and the one bound R for all their actions
+    "fixed": (problems.linear(ACTIONS, THETA, RHO), 0.7),
+    "bounded": (problems.linear(ACTIONS, THETA, RHO, rho_bound=0.9), 0.9),
+    "fresh": (problems.unit_ball(4, 2, rho=(0.1, 0.3)), 0.3),
+    "copies": (problems.low_high(problems.unit_ball(4, 2), 0.2, 1.1), 1.1),
+    "probed": (problems.probes(problems.unit_ball(4, 2, rho=(0.1, 0.3))), 0.3),
+}
+
+
+@pytest.mark.parametrize(("base", "bound"), BASES.values(), ids=BASES)
+def test_probes_are_no_noisier_than_the_bound_for_all(base, bound, dtype):
+    instance = problems.probes(base, rho=bound).draw(jax.random.key(0))
+    assert instance.rho_bound == np.asarray(bound, instance.rho.dtype)
+    with pytest.raises(ValueError, match=rf"^rho: got 2; it takes a number ≤ {bound}, the base's bound for all"):
+        problems.probes(base, rho=2.0)
+    with pytest.raises(ValueError, match=r"^rho: got .*; it takes a number ≤ "):
+        problems.probes(base, rho=1.001 * bound)
 
 
 def test_probes_are_not_optimal_where_every_mean_is_negative():
@@ -189,7 +201,7 @@ WRONG = [  # the argument, where it goes, and what it must not be
     ("theta", lambda bad: problems.unit_ball(5, 3, theta=bad), [[1, 2], [[1, 2, 3]], [1, NAN, 2], ["a", "b", "c"]]),
     ("rho", lambda bad: problems.linear(ACTIONS, THETA, bad), [RHO[:2], [RHO], 0, -1, RHO - 0.2, NAN, [1, INF, 1]]),
     ("rho", lambda bad: problems.unit_ball(rho=bad), [0, -1, (1, 0.1), (0, 1), (1, 2, 3), (1,), NAN, (1, INF)]),
-    ("rho", lambda bad: problems.probes(BASE, rho=bad), [0, -1, NAN, INF, [0.1, 0.2]]),
+    ("rho", lambda bad: problems.probes(BASE, rho=bad), [0, -1, NAN, INF, 0.71, [0.1, 0.2]]),
     ("rho_bound", lambda bad: problems.linear(ACTIONS, THETA, RHO, rho_bound=bad), [0.69, 0, -1, NAN, INF, [1, 2]]),
     ("noise", lambda bad: problems.unit_ball(noise=bad), [int, lambda: 1.0, lambda s: None, lambda s: s.words]),
     ("problem", problems.check_draws, [3, problems.Fixed]),

@@ -178,6 +178,8 @@ def test_impossible_values_end_before_any_work(tmp_path, capsys):
     (tmp_path / "huge.toml").write_text('policies = ["UCB"]\nproblem.theta = [1e39, 0.0, 0.0]\n')
     (tmp_path / "probe.toml").write_text('policies = ["UCB"]\nproblem = {probes = 0.1, probe_scale = 0.999999999999}\n')
     (tmp_path / "tiny.toml").write_text('policies = ["UCB"]\nproblem.probes = 1e-30\n')
+    (tmp_path / "noisy.toml").write_text('policies = ["UCB"]\nproblem.probes = 1.5\n')
+    (tmp_path / "one.toml").write_text('policies = ["UCB"]\nproblem = {instance = 3, rho = [0.1, 0.4], probes = 0.5}\n')
     (tmp_path / "zero.toml").write_text(
         'policies = ["UCB"]\nproblem = {kind = "linear", actions = [[1.0]], theta = [0.0], rho = 1.0, probes = 1.0}\n'
     )
@@ -188,6 +190,8 @@ def test_impossible_values_end_before_any_work(tmp_path, capsys):
         ("theta", "problem.theta: got"),
         ("probe", "problem.probe_scale: got 0.999999999999; it takes a number in (0, 1)"),
         ("tiny", "problem.probes: got 1e-30; it takes a number > 0"),
+        ("noisy", "problem.probes: got 1.5; it takes a number ≤ 1, the base's bound for all"),
+        ("one", "problem.probes: got 0.5; it takes a number ≤ 0.4, the base's bound for all"),
         ("zero", "problem.probes: got one whose basis vectors cannot be scaled below its best action"),
     ):
         assert cli.main(["run", str(tmp_path / f"{name}.toml"), "--out", str(tmp_path / "out")]) == 2

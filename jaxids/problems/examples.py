@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
 from jaxids.problems.instance import Changing, Instance, Problem
@@ -88,9 +88,14 @@ class Probes:
         return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, bound)
 
     def check(self) -> None:
-        """A positive noise bound and a scale that keeps the probes from being optimal."""
+        """A positive noise bound, at most the base's R, and a scale that keeps the probes from being optimal."""
         self.base.check()
         checks.noise_bounds("rho", self.rho, scalar=True)
+        if checks.concrete(self):
+            with checks.naming("base", self.base, "one whose draw takes a key and gives an Instance"):
+                bound = _bound(self.base, jax.random.key(0))
+            if jnp.asarray(self.rho, bound.dtype) > bound:
+                raise ValueError(f"rho: got {self.rho:g}; it takes a number ≤ {bound:g}, the base's bound for all")
         checks.within("scale", self.scale, 0, 1)
         if isinstance(self.base, Fixed) and checks.concrete(self):
             mean, added = self.draw(jax.random.key(0)).mean, self.base.instance.features.shape[0]
@@ -100,8 +105,14 @@ class Probes:
                 )
 
 
+@jax.jit
+def _bound(base: Problem, key: Key[Array, ""]) -> Float[Array, ""]:
+    """R, which problems have in common for all that they draw; compiled, so that the rest is not drawn."""
+    return base.draw(key).rho_bound
+
+
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:
-    """The extreme example on any linear problem whose actions span its space."""
+    """The extreme example on any linear problem whose actions span its space; `rho` is at most the base's bound R."""
     if _checked(base).belief is not beliefs.linear:
         raise ValueError("base: got a problem on points with a kernel; it takes a linear one")
     problem = Probes(base, rho, scale)
