@@ -44,7 +44,8 @@ def test_pairs_are_psi_of_every_mix(rng):
 
 def test_the_simplex_is_a_triangular_grid_with_psi_of_each(rng):
     gap, gain = cloud(rng)
-    points, value = surfaces.simplex(gap, gain, per_side=31, actions=[5, 0, 2])
+    points, value, actions = surfaces.simplex(gap, gain, per_side=31, actions=[5, 0, 2])
+    assert actions == (5, 0, 2)
     assert points.shape == (31 * 32 // 2, 3)
     np.testing.assert_allclose(points.sum(axis=1), 1, rtol=1e-6)
     assert len(np.unique(np.asarray(points).round(5), axis=0)) == len(points)
