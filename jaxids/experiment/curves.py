@@ -106,7 +106,7 @@ class Panel:
     @property
     def instances(self) -> int:
         """On how many instances, met in turn, its curves were run; 0 if each trial has its own, or all have one."""
-        found = {curve.setting["problem"].get("instances", 0) for curve in self.curves}
+        found = {curve.setting.get("problem", {}).get("instances", 0) for curve in self.curves}
         return found.pop() if len(found) == 1 else 0
 
     @property
