@@ -7,7 +7,7 @@ from jaxids.problems.instance import Changing, Instance, Problem, check_draws, s
 from jaxids.problems.landscape import Continuous, Landscape, continuous
 from jaxids.problems.noise import Noise, gaussian, rademacher, uniform
 from jaxids.problems.points import Functions, expansions, gp, norm, rkhs
-from jaxids.problems.several import Several, several
+from jaxids.problems.repeated import Several, several
 from jaxids.problems.vectors import Fixed, UnitBall, linear, unit_ball
 
 __all__ = [
