@@ -5,6 +5,11 @@ They are written once, for finitely many actions, boxes and balls.
 `f` counts what an observation says about the whole function, the others what it says about one action x':
 
     I_t(x) = log(σ_t(x')² / σ_t(x'|x)²) = −log(1 − c²),   c² = k_t(x, x')² / (σ_t(x')² (ρ(x)² + σ_t(x)²)).
+
+Where ρ is small c² comes close to 1. So what is computed is the same without that difference: of σ_t(x)², f(x')
+explains e = k_t(x, x')²/σ_t(x')² and leaves l = σ_t(x)² − e, which is noise to who wants to know f(x'), and
+
+    I_t(x) = log(1 + e / (ρ(x)² + l)),   for x = x' the I^F of x', log(1 + σ_t(x)²/ρ(x)²).
 """
 
 from collections.abc import Callable
@@ -14,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxids import checks, draws, names
-from jaxids.confidence import Action, Band
+from jaxids.confidence import Action, Band, Left
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
 
@@ -49,7 +54,9 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        return band.average(source, self.proposals, lambda target: about(band, target))
+        return band.with_left(
+            lambda left: band.average(source, self.proposals, lambda target: _about(band, target, left))
+        )
 
 
 e = Averaged()  # I^E with the paper's ten proposals
@@ -57,9 +64,12 @@ e = Averaged()  # I^E with the paper's ten proposals
 
 def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     """What an observation of each action says about the target action."""
+    return band.with_left(lambda left: _about(band, target, left))
+
+
+def _about(band: Band, target: Action, left: Left) -> Float[Array, "K ..."]:
     own = band.var_of(target)
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
-    explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)) / (band.rho**2 + band.var))
-    below_one = 1 - jnp.finfo(explained.dtype).epsneg
-    return -jnp.log1p(-jnp.minimum(explained, below_one))
+    explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)))
+    return jnp.log1p(explained / (band.rho**2 + left(target, explained)))

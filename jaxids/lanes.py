@@ -21,10 +21,12 @@ __all__ = [
     "Sum",
     "add",
     "all_finite",
+    "anywhere",
     "dot",
     "first_max",
     "first_min",
     "matvec",
+    "orthogonal",
     "pick",
     "root",
     "shared",
@@ -82,6 +84,14 @@ def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     return _sum(values * 0) == 0
 
 
+def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
+    """Whether any entry is true, in any lane."""
+    rows = marks.shape[0]
+    if rows > UNROLL and marks.ndim > 1:
+        return anywhere(functools.reduce(operator.or_, _groups(marks, False)))
+    return jnp.any(functools.reduce(operator.or_, marks) if marks.ndim > 1 else marks)
+
+
 def _sum(values: Float[Array, "K ..."]) -> Float[Array, "..."]:
     """One chain of additions, or one in every group of rows and then one over the groups."""
     rows = values.shape[0]
@@ -90,8 +100,8 @@ def _sum(values: Float[Array, "K ..."]) -> Float[Array, "..."]:
     return _sum(functools.reduce(operator.add, _groups(values, 0.0)))
 
 
-def _groups(values: Float[Array, "K ..."], filler: float) -> Float[Array, "u g ..."]:
-    """Rows in groups of `UNROLL`, the place in a group first; the last group is filled up."""
+def _groups(values: Array, filler: float) -> Array:
+    """Rows [K, …] in groups of `UNROLL`, the place in a group first; the last group is filled up."""
     groups = -(-values.shape[0] // UNROLL)
     padding = [(0, groups * UNROLL - values.shape[0], 0)] + [(0, 0, 0)] * (values.ndim - 1)
     padded = lax.pad(values, jnp.asarray(filler, values.dtype), padding)
@@ -127,6 +137,18 @@ def _written_out(left: Array, right: Array) -> Array:
 def matvec(matrix: Float[Array, "n m ..."], vector: Float[Array, "m ..."]) -> Float[Array, "n ..."]:
     """Σⱼ matrix[i, j] · vector[j]."""
     return shared(dot(jnp.swapaxes(matrix, 0, 1), vector[:, None]))
+
+
+def orthogonal(columns: Float[Array, "r K ..."], one: Float[Array, "r ..."]) -> Float[Array, "K ..."]:
+    """|b − (b·c / c·c) c|² of every column b: without the difference of |b|² and a square, which may be all rounding.
+
+    What rounding leaves along c is taken away once more (Kahan: twice is enough).
+    """
+    square = dot(one, one)
+    square, rest = jnp.where(square > 0, square, 1), columns
+    for _ in range(2):
+        rest = shared(rest - (dot(one, rest) / square) * one[:, None])
+    return dot(rest, rest)
 
 
 @jax.custom_jvp

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks, draws, lanes
 from jaxids.types import Number
 
-__all__ = ["State", "at", "cov_with", "init", "log_det", "mean", "sample", "update", "var"]
+__all__ = ["State", "at", "cov_with", "init", "log_det", "mean", "sample", "update", "var", "var_given"]
 
 
 class State(NamedTuple):
@@ -72,6 +72,11 @@ def var(state: State, features: Any = None) -> Float[Array, "K ..."]:
 def cov_with(state: State, features: Any, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
     """The posterior covariance of every point with one."""
     return lanes.dot(lanes.shared(lanes.pick(state.root, action)), state.root)
+
+
+def var_given(state: State, features: Any, action: Int[Array, "..."]) -> Float[Array, "K ..."]:
+    """σ_t² at every point if f were known at one: of its column of R, what is orthogonal to that of the one."""
+    return lanes.orthogonal(state.root, lanes.shared(lanes.pick(state.root, action)))
 
 
 def sample(state: State, features: Any, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "K ..."]:

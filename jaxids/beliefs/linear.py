@@ -33,6 +33,7 @@ __all__ = [
     "sample",
     "update",
     "var",
+    "var_given",
     "var_of",
 ]
 
@@ -101,6 +102,12 @@ def cov_with(state: State, actions: Float[Array, "d K ..."], x: Float[Array, "d 
     """yᵀ V⁻¹ x of every action y."""
     _, w = _project(state, x)
     return lanes.dot(w, actions)
+
+
+def var_given(state: State, actions: Float[Array, "d K ..."], x: Float[Array, "d ..."]) -> Float[Array, "K ..."]:
+    """σ_t² of every action if f(x) were known: of its Mᵀy, what is orthogonal to Mᵀx."""
+    b = lanes.matvec(jnp.swapaxes(state.root.value, 0, 1), x)
+    return lanes.orthogonal(lanes.dot(state.root.value[:, :, None], actions[:, None]), b)
 
 
 def _project(state: State, x: Float[Array, "d ..."]) -> tuple[Float[Array, "d ..."], Float[Array, "d ..."]]:
