@@ -21,12 +21,11 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxids import checks, draws, lanes, ratio
 from jaxids.types import Number
 
-__all__ = ["Action", "Band", "Left", "Most", "Solver", "Surfaces", "beta", "floored", "solved"]
+__all__ = ["Action", "Band", "Most", "Solver", "Surfaces", "beta", "floored", "solved"]
 
 QUIET = 1e-3  # of σ²: where ρ² is less, a difference would put gains off by more than about 1e-4
 Action = Any  # a handle: an index [...], or a point [p, ...]
 Surfaces = Callable[["Band"], tuple[Array, Array]]  # the gap and the gain at a band's actions
-Left = Callable[[Action, Array], Array]  # of variances, by the action at which f is known and what that explains
 Solver = Callable[[Array, Array], ratio.Mix]  # of gaps and gains [K, …], as ratio.exact
 
 
@@ -128,23 +127,21 @@ class Band:
         """The posterior covariance of every action with one."""
         return self.belief.cov_with(self.state, self.features, self.seen(action))
 
-    def with_left(self, gain: Callable[[Left], Array]) -> Float[Array, "K ..."]:
-        """A gain, a function of what is left of variances when f is known at an action, which explains the rest.
+    @cached_property
+    def quiet(self) -> Bool[Array, ""]:
+        """Whether anywhere, in any trial, ρ² is so small that rounding of σ² shows beside it."""
+        return lanes.anywhere(self.rho**2 < QUIET * self.var)
 
-        The difference is off by rounding of σ². That is nothing beside ρ² unless ρ² is much smaller; only if it is so
-        anywhere, in any trial, does it take the time to ask the belief, and then only there does it count.
+    def left(self, action: Action, explained: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
+        """What is left of every σ² if f is known at an action, which explains the rest.
+
+        A difference is off by rounding of σ². Only if that shows does it take the time to ask the belief.
         """
+        difference = jnp.maximum(self.var - explained, 0)
         if not hasattr(self.belief, "var_given"):
-            return gain(self._left)
-        some = lanes.anywhere(self.rho**2 < QUIET * self.var)
-        return lax.cond(some, lambda: gain(self._asked), lambda: gain(lambda _, explained: self.var - explained))
-
-    def _left(self, action: Action, explained: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
-        return jnp.where(self.same(action), 0, jnp.maximum(self.var - explained, 0))
-
-    def _asked(self, action: Action, explained: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
-        given = self.belief.var_given(self.state, self.features, self.seen(action))
-        return jnp.where(self.rho**2 < QUIET * self.var, given, self.var - explained)
+            return jnp.where(self.same(action), 0, difference)
+        asked = partial(self.belief.var_given, self.state, self.features, self.seen(action))
+        return lax.cond(self.quiet, asked, lambda: difference)
 
     def same(self, action: Action) -> Bool[Array, "K ..."]:
         """Which of the band's actions is this one."""

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxids import checks, draws, names
-from jaxids.confidence import Action, Band, Left
+from jaxids.confidence import Action, Band
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
 
@@ -54,9 +54,8 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        return band.with_left(
-            lambda left: band.average(source, self.proposals, lambda target: _about(band, target, left))
-        )
+        _ = band.var, band.quiet  # asked before the loop over proposals
+        return band.average(source, self.proposals, lambda target: about(band, target))
 
 
 e = Averaged()  # I^E with the paper's ten proposals
@@ -64,12 +63,8 @@ e = Averaged()  # I^E with the paper's ten proposals
 
 def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     """What an observation of each action says about the target action."""
-    return band.with_left(lambda left: _about(band, target, left))
-
-
-def _about(band: Band, target: Action, left: Left) -> Float[Array, "K ..."]:
     own = band.var_of(target)
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
     explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)))
-    return jnp.log1p(explained / (band.rho**2 + left(target, explained)))
+    return jnp.log1p(explained / (band.rho**2 + band.left(target, explained)))

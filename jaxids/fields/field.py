@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import checks, draws, ratio, search
-from jaxids.confidence import Band, Left, Most, Solver, Surfaces, floored, solved
+from jaxids.confidence import Band, Most, Solver, Surfaces, floored, solved
 from jaxids.programs import as_tree
 from jaxids.types import Number, Point
 
@@ -149,10 +149,6 @@ class Field(Band):
     def _looked(self, point: Point) -> Target:
         seen = self.belief.look(self.state, point)
         return Target(point, seen, self.belief.var_of(self.state, seen))
-
-    def with_left(self, gain: Callable[[Left], Array]) -> Float[Array, "n"]:
-        """As of a band; trials are not beside each other here, so nothing is saved by asking only if need be."""
-        return gain(self._asked if hasattr(self.belief, "var_given") else self._left)
 
     def same(self, action: Point | Target) -> Bool[Array, "n"]:
         """Which of the field's points is this one."""
