@@ -71,6 +71,7 @@ def test_contexts_have_no_instance(tmp_path):
             r"problem\.high: got \[1\.0, 0\.0\]; it takes a number above each of low",
         ),
         (BOX.replace("[1, 3]", "1"), "", r"problem\.high: got 1; it takes a list of 1 to 9 numbers"),
+        (f"{BOX}, maximum = 'high'", "", r"problem\.maximum: got .*high.*; it takes a number"),
         (f"{BALL}, radius = 0", "", r"problem\.radius: got 0; it takes a number > 0"),
         (f"{BALL}, capacity = 0", "", r"problem\.capacity: got 0; it takes a whole number"),
         ("kind = 'box', low = [0]", "", r"problem\.function: missing"),

@@ -162,3 +162,33 @@ def test_a_score_that_is_not_one_for_every_action_is_refused():
         match=r"^score: got .*; it takes floats with an action on the first axis and trials \[3\] after it",
     ):
         run(policies.Policy(lambda band, stream: policies.Choice(band.ucb, score=band.beta)))
+
+
+SPIKE = 0.3337  # narrower than the distance of the points that a search begins from
+
+
+def spiked(x):
+    return jnp.sin(3 * x[0]) + jnp.where(jnp.abs(x[0] - SPIKE) < 2e-5, 0.5, 0.0)
+
+
+def at_the_spike(band, stream):
+    return policies.Choice(jnp.where(band.belief.log_det(band.state) > 1, SPIKE, 0.1) * jnp.ones(1), score=band.mean)
+
+
+def test_a_point_better_than_the_maximum_ends_the_run():
+    box, rule = domains.box([0.0], [1.0]), policies.Policy(at_the_spike)
+    better = np.sin(3 * SPIKE) + 0.5
+    missed = problems.continuous(box, spiked, 0.5, kernels.rbf(0.2))
+    said = r"^problem: a point is better than .* as found .*, at step .* of trial 0; it takes .* `maximum`"
+    with pytest.raises(ValueError, match=said):
+        simulate(missed, rule, key=KEY, trials=2, steps=5)
+    given = problems.continuous(box, spiked, 0.5, kernels.rbf(0.2), maximum=better)
+    lost = simulate(given, rule, key=KEY, trials=2, steps=5, at=range(1, 6)).mean
+    assert np.isclose(lost[0], better - np.sin(0.3), rtol=1e-4)
+    assert np.isclose(lost[-1], lost[-2], atol=1e-5)
+
+
+@pytest.mark.parametrize("maximum", [0.9, np.nan, "high", [2.0, 3.0]])
+def test_a_maximum_below_a_value_that_there_is_is_refused(maximum):
+    with pytest.raises(ValueError, match=r"^maximum: got .*; it takes a number"):
+        problems.continuous(domains.box([0.0], [1.0]), lambda x: jnp.sin(3 * x[0]), 0.5, maximum=maximum)
