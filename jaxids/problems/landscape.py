@@ -177,5 +177,4 @@ def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
 
 @jax.jit
 def _least(function: Any, domain: Domain, sign: Number = 1.0) -> Float[Array, ""]:
-    points = domain.spread(search.SPREAD)
-    return search.least(lambda x: sign * function(x), domain, points, sign * jax.vmap(function)(points))[1]
+    return search.thorough(lambda x: sign * function(x), domain)
