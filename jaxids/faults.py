@@ -27,6 +27,7 @@ KINDS = (
     ("solver: its weight is not in [0, 1]", "a Mix whose weight is"),
     ("problem: a reward is NaN or infinite", "finite means and noise"),
     ("total: a sum of whole numbers leaves their range", "smaller ones, or floats"),
+    ("problem: a point is better than the function's largest value, as found or given", "the right one as `maximum`"),
 )
 
 
@@ -50,12 +51,18 @@ def after(
     reward: Float[Array, "..."],
     overflow: Bool[Array, "..."],
     context: Bool[Array, "..."] | None = None,
+    above: Bool[Array, "..."] | None = None,
 ) -> Fault:
-    """With what is wrong in one more step, and where the actions change, with whether those of the step are sound."""
+    """With what is wrong in one more step.
+
+    Where the actions change, `context` says whether those of the step are sound; on a box or ball, `above` whether the
+    point that was played is better than the best.
+    """
     fits = band.fits(choice.action)
     weight = jnp.zeros_like(reward) if choice.mix is None else choice.mix.weight
     sound = [fits, _finite(choice.score), _not_negative(choice.gap), _not_negative(choice.gain)]
     sound += [(weight >= 0) & (weight <= 1), jnp.isfinite(reward), ~overflow]
+    sound += [] if above is None else [~above]
     kind = jnp.zeros_like(fault.kind)
     for number, right in reversed(list(enumerate(sound, 2))):  # of several, the first of the list
         kind = jnp.where(right, kind, number)

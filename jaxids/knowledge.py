@@ -74,4 +74,10 @@ known = Known()
 """Each action's own noise bound ρ(x), as in W-UCB, W-TS and IDS."""
 
 bounded = Bounded()
-"""One noise bound R for all actions, as in UCB and TS."""
+"""One noise bound R for all actions, as in UCB and TS.
+
+Observations then weigh 1/R², so V_t = λI + XᵀX/R². Textbooks have W_t = λ'I + XᵀX, and in the norm of W_t⁻¹ the radius
+R √(2 log(1/δ) + log det W_t − log det W_0) + √λ' S. With λ' = λR² these are the same estimate and confidence sets:
+W_t = R²V_t, the determinants grow alike, the textbook's radius is Rβ_t, and its √(xᵀW_t⁻¹x) is σ_t(x)/R. So λ = 1 here
+is λ' = R² there, and λ' = 1 there is λ = 1/R² here.
+"""

@@ -13,10 +13,10 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxids.domains import Domain
+from jaxids.domains import Domain, even
 from jaxids.types import Point
 
-__all__ = ["SPREAD", "descended", "least", "rates"]
+__all__ = ["SPREAD", "descended", "least", "rates", "thorough"]
 
 SPREAD = 1024  # quasi-random points
 STARTS = 8  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
@@ -24,6 +24,11 @@ STEPS = 50
 REFINED = 4  # that go on in a second round, with steps a tenth as large
 SHORT = 1e-3  # step that tells where the domain ends
 RATE = 0.05  # of a large step, in sizes of the domain; steps fall to nothing
+MANY = 16 * SPREAD  # points, and
+MORE = 64  # starts of each kind of a search that is done once
+AROUND = 256  # points ever nearer to the best, in
+ROUNDS = 48
+NEARER = 0.7  # times the distance of the round before
 
 Scalar = Float[Array, ""]
 
@@ -35,6 +40,28 @@ def least(
     best = lax.top_k(-known, STARTS)[1]
     starts = jnp.concatenate([points[best], points[: SPREAD : SPREAD // STARTS]])
     return descended(value, domain.project, domain.size, starts, jnp.repeat(rates(domain), STARTS))
+
+
+def thorough(value: Callable[[Point], Scalar], domain: Domain) -> Scalar:
+    """The least value found with the effort of what is done once: more starts, and at the end no slopes, for cusps."""
+    points = domain.spread(MANY)
+    known = _numbers(lax.map(value, points, batch_size=SPREAD))
+    starts = jnp.concatenate([points[lax.top_k(-known, MORE)[1]], points[:: MANY // MORE]])
+    found = descended(value, domain.project, domain.size, starts, jnp.repeat(rates(domain), MORE))
+    offsets = RATE * domain.size * jnp.asarray(2 * even(AROUND, points.shape[1]) - 1, points.dtype)
+
+    def closer(i: Array, found: tuple[Point, Scalar]) -> tuple[Point, Scalar]:
+        here, lowest = found
+        near = jax.vmap(domain.project)(here + NEARER**i * offsets)
+        values = _numbers(jax.vmap(value)(near))
+        best = jnp.argmin(values)
+        return jnp.where(values[best] < lowest, near[best], here), jnp.minimum(values[best], lowest)
+
+    return lax.fori_loop(0, ROUNDS, closer, found)[1]
+
+
+def _numbers(values: Array) -> Array:
+    return jnp.where(jnp.isnan(values), jnp.inf, values)
 
 
 def rates(domain: Domain) -> Float[Array, "2"]:

@@ -163,7 +163,8 @@ def _step(
     kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
     totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added, carry.fault.kind.ndim)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None
-    fault = faults.after(carry.fault, step, seen.band, seen.choice, seen.reward, overflow, sound)
+    above = seen.instance.above(seen.choice.action) if hasattr(seen.instance, "above") else None
+    fault = faults.after(carry.fault, step, seen.band, seen.choice, seen.reward, overflow, sound, above)
     return _Carry(agent, regret, fault, series, kept, totals)
 
 

@@ -162,6 +162,28 @@ def test_the_largest_values_are_found():
     assert float(PLANE.landscape.rho_bound) == pytest.approx(0.5, abs=1e-4)
 
 
+def rastrigin(x):
+    return -jnp.sum((10 * x - 5.1) ** 2 + 10 - 10 * jnp.cos(2 * jnp.pi * (10 * x - 5.1)))
+
+
+@pytest.mark.parametrize(
+    ("function", "dim", "largest"),
+    [
+        (lambda x: -jnp.sum(jnp.sqrt(jnp.abs(x - 0.3))), 1, 0),
+        (lambda x: -jnp.sum(jnp.sqrt(jnp.abs(x - 0.3))), 3, 0),
+        (lambda x: -jnp.sum(jnp.abs(x - 0.7)), 3, 0),
+        (functions.ackley, 4, 0),
+        (functions.branin, 2, -0.397887),
+        (functions.hartmann3, 3, 3.86278),
+        (rastrigin, 3, 0),
+    ],
+)
+def test_a_maximum_is_found_at_a_cusp_or_among_many(function, dim, largest):
+    """Well within what is taken for rounding, so that no run ends for want of a search."""
+    found = problems.continuous(domains.box([0.0] * dim, [1.0] * dim), function, 0.5).landscape
+    assert abs(float(found.top) - largest) < 0.5 * float(found.slack)
+
+
 ON_GRID = {
     **{name: policies.PAPER[name] for name in ("UCB", "W-TS", "IDS-UCB")},
     "own gain": policies.ids(share, gap=shortfall, solver=ratio.pairs),

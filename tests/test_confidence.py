@@ -78,3 +78,22 @@ def test_a_wrong_argument_is_named(function, good):
     for name, bad in itertools.product(good, ("a", None, np.nan, [None], -1.0, 1j)):
         with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
             function(**good | {name: bad})
+
+
+def test_one_bound_for_all_is_the_textbook_s_estimator_with_another_lambda(x64, rng):
+    """V̄ = λR²I + XᵀX with the radius R√(2 log(1/δ) + log det V̄ − log det V̄_0) + √(λR²) S gives the same band."""
+    actions, scale, lam, delta, norm = rng.normal(size=(5, 3)), 2.5, 0.7, 0.05, 1.3
+    played, rewards = rng.integers(0, 5, 30), rng.normal(size=30)
+    state = linear.init(jnp.asarray(actions.T), lam)
+    for k, reward in zip(played, rewards, strict=True):
+        state = linear.update(state, jnp.asarray(actions[k]), jnp.asarray(reward), jnp.asarray(scale**2))
+    band = confidence.Band(linear, state, jnp.asarray(actions.T), jnp.full(5, scale), delta, lam, norm)
+    design, start = actions[played], lam * scale**2 * np.eye(3)
+    matrix = start + design.T @ design
+    growth = np.linalg.slogdet(matrix)[1] - np.linalg.slogdet(start)[1]
+    radius = scale * np.sqrt(2 * np.log(1 / delta) + growth) + np.sqrt(lam * scale**2) * norm
+    inverse = np.linalg.inv(matrix)
+    np.testing.assert_allclose(band.mean, actions @ inverse @ design.T @ rewards, rtol=1e-9)
+    np.testing.assert_allclose(scale * band.beta, radius, rtol=1e-9)
+    widths = radius * np.sqrt(np.einsum("kd,de,ke->k", actions, inverse, actions))
+    np.testing.assert_allclose(band.radius, widths, rtol=1e-9)

@@ -71,6 +71,7 @@ def test_contexts_have_no_instance(tmp_path):
             r"problem\.high: got \[1\.0, 0\.0\]; it takes a number above each of low",
         ),
         (BOX.replace("[1, 3]", "1"), "", r"problem\.high: got 1; it takes a list of 1 to 9 numbers"),
+        (f"{BOX}, maximum = 'high'", "", r"problem\.maximum: got .*high.*; it takes a number"),
         (f"{BALL}, radius = 0", "", r"problem\.radius: got 0; it takes a number > 0"),
         (f"{BALL}, capacity = 0", "", r"problem\.capacity: got 0; it takes a whole number"),
         ("kind = 'box', low = [0]", "", r"problem\.function: missing"),
@@ -119,6 +120,7 @@ def test_problems_are_those_of_the_library(tmp_path, x64):
         (BOX.replace("x1 + x2", "x1 + x3"), "problem.function: got 'x1 + x3'; with dim = 2 it takes no coordinate"),
         (BOX.replace("x1 + x2", "forrester"), "problem.function: got 'forrester'; u: got a point of dim 2"),
         (BOX.replace("0.5", "'x1'"), "problem.rho: got"),
+        (f"{BOX}, maximum = 3.5", "problem.maximum: got 3.5; it takes a number ≥ 4, which was found"),
         (f"{BALL}, rho_bound = 0.01", "problem.rho_bound: got 0.01; it takes a number ≥"),
         ("contexts = true, theta = [1.0]", "problem.theta: got"),
     ],
@@ -196,3 +198,38 @@ def test_domains_of_tables():
     assert (isinstance(ball, domains.Ball), float(ball.radius)) == (True, 2.0)
     low, high = build.corners_of({"kind": "ball", "centre": [0.0, 1.0], "radius": 2.0})
     assert (low.tolist(), high.tolist()) == ([-2.0, -1.0], [2.0, 3.0])
+
+
+WAVE = "sin(3 * x1) * x2"
+WAVES = """
+policies = ["W-UCB"]
+trials = 8
+steps = 2
+problem = { kind = "box", low = [0, 0], high = [1, 1], function = "FUNCTION", rho = 0.1, kernel = "rbf(0.4)" }
+"""
+
+
+@pytest.fixture(scope="module")
+def spiked(tmp_path_factory):
+    """A file whose function has, where a second step is played, a spike too narrow to be found."""
+    path = tmp_path_factory.mktemp("spiked") / "some.toml"
+    path.write_text(WAVES.replace("FUNCTION", WAVE))
+    setting = read.read(path).cells[0].setting
+    options = {"key": jax.random.key(0), "trials": 8, "steps": 2, "record": lambda step: step.choice.action}
+    result = simulate(build.problem_of(setting["problem"]), build.policy_of(setting), **options)
+    second = np.asarray(result.recorded)[:, -1].astype(float)
+    x, y = second[np.argmax(np.all(np.abs(second - 0.5) < 0.45, axis=1))]  # inside, where no search begins
+    return WAVES.replace("FUNCTION", f"{WAVE} + 3 * exp(-((x1 - {x})**2 + (x2 - {y})**2) / 1e-7)")
+
+
+@pytest.mark.parametrize(("maximum", "code"), [("", 2), (", maximum = 1.5", 2), (", maximum = 4", 0)])
+def test_a_maximum_that_was_missed_is_one_line(spiked, tmp_path, maximum, code, capsys):
+    (tmp_path / "some.toml").write_text(spiked.replace(" }", f"{maximum} }}"))
+    assert cli.main(["run", str(tmp_path / "some.toml"), "--out", str(tmp_path / "out")]) == code
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith(("some W-UCB", "drawing"))]
+    assert len(lines) == (code > 0)
+    if code:
+        said = "problem: a point is better than .* found or given, at step 2 of trial .; it takes .* as `maximum`"
+        assert re.fullmatch(f"jaxids: some W-UCB: {said}", lines[0])
+    else:
+        assert load(tmp_path / "out")["W-UCB"].final.min() > 4  # two steps, the first at 0, and none at 4

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import domains, information, kernels, policies, problems, ratio, simulate
+from jaxids import domains, information, kernels, policies, problems, ratio, simulate, tiles
 
 KEY = jax.random.key(0)
 PROBLEM = problems.unit_ball(6, 2)
@@ -162,3 +162,67 @@ def test_a_score_that_is_not_one_for_every_action_is_refused():
         match=r"^score: got .*; it takes floats with an action on the first axis and trials \[3\] after it",
     ):
         run(policies.Policy(lambda band, stream: policies.Choice(band.ucb, score=band.beta)))
+
+
+SPIKE = 0.3337  # narrower than the distance of the points that a search begins from
+
+
+def spiked(x):
+    return jnp.sin(3 * x[0]) + jnp.where(jnp.abs(x[0] - SPIKE) < 1e-6, 0.5, 0.0)
+
+
+def at_the_spike(band, stream):
+    return policies.Choice(jnp.where(band.belief.log_det(band.state) > 1, SPIKE, 0.1) * jnp.ones(1), score=band.mean)
+
+
+def test_a_point_better_than_the_maximum_ends_the_run():
+    box, rule = domains.box([0.0], [1.0]), policies.Policy(at_the_spike)
+    better = np.sin(3 * SPIKE) + 0.5
+    missed = problems.continuous(box, spiked, 0.5, kernels.rbf(0.2))
+    said = r"^problem: a point is better than .* as found .*, at step .* of trial 0; it takes .* `maximum`"
+    with pytest.raises(ValueError, match=said):
+        simulate(missed, rule, key=KEY, trials=2, steps=5)
+    given = problems.continuous(box, spiked, 0.5, kernels.rbf(0.2), maximum=better)
+    lost = simulate(given, rule, key=KEY, trials=2, steps=5, at=range(1, 6)).mean
+    assert np.isclose(lost[0], better - np.sin(0.3), rtol=1e-4)
+    assert np.isclose(lost[-1], lost[-2], atol=1e-5)
+
+
+def test_what_would_be_recommended_and_is_better_shows_as_negative():
+    landscape = problems.continuous(domains.box([0.0], [1.0]), spiked, 0.5).landscape
+    assert float(landscape.lost(landscape.top, jnp.array([SPIKE]))) == pytest.approx(0.5 - np.sin(3 * SPIKE), abs=1e-5)
+    assert float(landscape.lost(landscape.top + 1e-5, jnp.array([np.pi / 6]))) == pytest.approx(1e-5, rel=0.1)
+    assert float(landscape.lost(landscape.top - 1e-5, jnp.array([np.pi / 6]))) == 0
+
+
+def slope(steepness, x):
+    return steepness * x[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Slopes(problems.Continuous):
+    """A line on [0, 1] for every trial, all with the largest value of the first."""
+
+    def draw(self, key):
+        steepness = jax.random.uniform(key, (), minval=0.5, maxval=1.5)
+        return dataclasses.replace(self.landscape, function=jax.tree_util.Partial(slope, steepness))
+
+
+def test_of_functions_drawn_for_every_trial_those_whose_maximum_is_wrong_end_the_run():
+    box, line = domains.box([0.0], [1.0]), jax.tree_util.Partial(slope, jnp.float32(1))
+    register = jax.tree_util.register_dataclass
+    register(Slopes, data_fields=("landscape",), meta_fields=("noise",))
+    drawn = Slopes(problems.continuous(box, line, 0.5).landscape)
+    rule = policies.Policy(lambda band, stream: policies.Choice(jnp.ones(1), score=band.mean))
+    keys = tiles.instance_keys(drawn, KEY, jnp.arange(20, dtype=jnp.uint32))
+    first = int(np.argmax(jax.vmap(lambda key: drawn.draw(key).function(jnp.ones(1)))(keys) > 1))
+    assert first > 0
+    with pytest.raises(ValueError, match=rf"^problem: a point is better .*, at step 1 of trial {first};"):
+        simulate(drawn, rule, key=KEY, trials=20, steps=2)
+    simulate(drawn, rule, key=KEY, trials=first, steps=2)
+
+
+@pytest.mark.parametrize("maximum", [0.9, np.nan, "high", [2.0, 3.0]])
+def test_a_maximum_below_a_value_that_there_is_is_refused(maximum):
+    with pytest.raises(ValueError, match=r"^maximum: got .*; it takes a number"):
+        problems.continuous(domains.box([0.0], [1.0]), lambda x: jnp.sin(3 * x[0]), 0.5, maximum=maximum)

@@ -244,3 +244,15 @@ def test_more_centres_than_points_are_refused():
         problems.expansions(GOOD["points"], GOOD["kernel"], 0.5, centres=9)
     with pytest.raises(ValueError, match=r"^norm: got 0; it takes a number > 0"):
         problems.expansions(GOOD["points"], GOOD["kernel"], 0.5, norm=0.0)
+
+
+@pytest.mark.parametrize(("steps", "bound"), [(1000, 1e-5), (10**4, 2e-4), (10**5, 2e-3), (10**6, 1e-2)])
+def test_variances_drift_no_further_than_said(steps, bound):
+    """One point is observed over and over, in single precision."""
+    sites = np.array([0.1, 0.3, 0.5, 0.55, 0.9])
+    gram = np.exp(-0.5 * ((sites[:, None] - sites) / 0.2) ** 2)
+    state = belief.init(jnp.asarray(np.linalg.cholesky(gram).T, jnp.float32), 1.0)
+    seen = jnp.int32(1), jnp.float32(0), jnp.float32(0.25)
+    state = jax.jit(lambda s: jax.lax.fori_loop(0, steps, lambda _, s: belief.update(s, *seen), s))(state)
+    expected = 1 - gram[1] ** 2 / (1 + 0.25 / steps)
+    assert np.max(np.abs(np.asarray(belief.var(state), float) / expected - 1)) < bound

@@ -10,8 +10,10 @@ The new row of L for a point x is (w(x), s) with s² = k(x, x) + λρ² − |w(x
 (−w(x)ᵀL⁻¹, 1)/s. It costs O(N²), as does a prediction, in products only. Both rows are refined once by what they are
 off, so that errors do not grow from row to row. So that K_t + λΣ stays positive definite after rounding, λρ² counts as
 at least N ε k(x, x), with ε that of the precision: in float32 with room for 100, ρ as at least 0.0035 of the prior's
-deviation. A larger bound is still one. When the capacity is full, further observations are left out: the estimate and
-its confidence stay those of the first ones, valid but no sharper. `full` tells.
+deviation. A larger bound is still one. A variance is a difference, exact to about 30 ε of the prior's, not of its own:
+in float32, after 800 rewards at five points with ρ = 0.02, the σ² there, 2.5e-6 of the prior's, is off by up to a third
+(JAX_ENABLE_X64=1 mends it). When the capacity is full, further observations are left out: the estimate and its
+confidence stay those of the first ones, valid but no sharper. `full` tells.
 
 A state is of one trial (vmap for more). Points are [p, n], features first, as those of a finite set are.
 """

@@ -89,8 +89,8 @@ def _continuous(table: Table, noise: Noise) -> Any:
 
     function = meanings.function("function", table["function"], dim, unit)
     kernel = meanings.kernel(table["kernel"], dim) if "kernel" in table else None
-    more = {"rho_bound": table.get("rho_bound"), "capacity": table.get("capacity"), "noise": noise}
-    return problems.continuous(domain, function, _rho(table, dim, unit), kernel, **more)
+    more = {name: table.get(name) for name in ("rho_bound", "maximum", "capacity")}
+    return problems.continuous(domain, function, _rho(table, dim, unit), kernel, **more, noise=noise)
 
 
 KINDS: dict[str, Callable[[Table, Noise], Any]] = {

@@ -84,6 +84,7 @@ _ON_DOMAIN = {
     "function": _FUNCTION,
     "rho": _NOISE_ALONG,
     "rho_bound": positive(None),
+    "maximum": Key("a number", is_number, None, kept=floats),
     "kernel": replace(_KERNEL, default=None),
     "capacity": count(None, most=100_000),
 }

@@ -19,6 +19,7 @@ from jaxids.types import Number, Point
 __all__ = ["Continuous", "Landscape", "continuous"]
 
 Function = Callable[[Point], Float[Array, ""]]
+SLACK = 1e-4  # of the range of values
 register = jax.tree_util.register_dataclass
 
 
@@ -65,8 +66,18 @@ class Landscape:
         return self.top
 
     def lost(self, losses: Float[Array, ""], action: Point) -> Float[Array, ""]:
-        """The regret at a point."""
-        return jnp.maximum(losses - self.function(action), 0)
+        """The regret at a point; negative where the largest value was missed, by more than the slack."""
+        short = losses - self.function(action)
+        return jnp.where(short < -self.slack, short, jnp.maximum(short, 0))
+
+    def above(self, action: Point) -> Bool[Array, ""]:
+        """Whether a point is better than the largest value, which then is not that."""
+        return self.lost(self.top, action) < 0
+
+    @property
+    def slack(self) -> Float[Array, ""]:
+        """By how much a value above the largest is taken for rounding, of the search or of numbers."""
+        return SLACK * self.most_lost() + 10 * jnp.finfo(self.top.dtype).eps * jnp.abs(self.top)
 
     def most_lost(self) -> Float[Array, ""]:
         """S: the largest regret."""
@@ -112,15 +123,18 @@ def continuous(
     kernel: Any = None,
     *,
     rho_bound: float | None = None,
+    maximum: float | None = None,
     noise: Noise = gaussian,
     capacity: int | None = None,
 ) -> Continuous:
     """A bandit on a box or ball; the function and rho take a point [p] and give a number, rho may be one number.
 
     Without a kernel the belief is linear, so the function should be. The function's maximum is searched for from many
-    starts. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the same way. The
-    kernel belief holds as many observations as there are steps, or as `capacity` says. Thompson's draws and the least
-    noise that counts depend on that room, so a run of 100 steps begins one of 200 only if `capacity` is given.
+    starts, if it is not given; a run ends with an error when a policy plays a point that is better, by more than 1e-4
+    of the range of values. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the
+    same way. The kernel belief holds as many observations as there are steps, or as `capacity` says. Thompson's draws
+    and the least noise that counts depend on that room, so a run of 100 steps begins one of 200 only if `capacity` is
+    given.
     """
     domains.check(domain)
     check_noise(noise)
@@ -142,8 +156,19 @@ def continuous(
         raise ValueError(f"rho_bound: got {float(bound):g}; it takes a number ≥ {float(found):g}, the largest rho")
     room = 0 if capacity is None else checks.count("capacity", capacity)
     known = (None, None) if kernel is None else fields.kernel_on(domain, kernel)
-    ends = _largest(function, domain), _least(function, domain)
-    return Continuous(Landscape(domain, function, noise_of, *known, bound, *ends, room), noise)
+    found = Landscape(
+        domain, function, noise_of, *known, bound, _largest(function, domain), _least(function, domain), room
+    )
+    return Continuous(found if maximum is None else _with_top(found, maximum), noise)
+
+
+def _with_top(found: Landscape, maximum: Any) -> Landscape:
+    """With a largest value that is given, or a ValueError if the one found is above."""
+    takes = f"a number ≥ {float(found.top):.6g}, which was found"
+    top = jnp.asarray(checks.working("maximum", checks.number("maximum", maximum, takes)))
+    if top.ndim or top < found.top - found.slack:
+        raise ValueError(f"maximum: got {checks.shown(maximum)}; it takes {takes}")
+    return replace(found, top=top)
 
 
 def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
@@ -152,5 +177,4 @@ def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
 
 @jax.jit
 def _least(function: Any, domain: Domain, sign: Number = 1.0) -> Float[Array, ""]:
-    points = domain.spread(search.SPREAD)
-    return search.least(lambda x: sign * function(x), domain, points, sign * jax.vmap(function)(points))[1]
+    return search.thorough(lambda x: sign * function(x), domain)
