@@ -212,9 +212,13 @@ class Band:
         """Every action's mean under one posterior draw."""
         return self.belief.sample(self.state, self.features, source, scale)
 
+    def peak(self, source: draws.Stream, scale: Number = 1.0) -> Most:
+        """The best action of one posterior draw, its value, and those of other actions."""
+        return self.most(lambda band: band.sample(source, scale))
+
     def best(self, source: draws.Stream, scale: Number = 1.0) -> Action:
         """The best action of one posterior draw."""
-        return self.most(lambda band: band.sample(source, scale)).action
+        return self.peak(source, scale).action
 
     def average(self, source: draws.Stream, count: int, gain: Callable[[Action], Array]) -> Float[Array, "K ..."]:
         """The mean of gain(best action of a draw) over several draws."""

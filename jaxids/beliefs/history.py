@@ -180,7 +180,7 @@ def draw(state: State, basis: kernels.Basis, source: draws.Stream, scale: Number
     """f(x) − k_t(x)ᵀ(K_t + λΣ)⁻¹(f(x_i) + ε_i) has the posterior's covariance if f has the prior's and ε the noise's.
 
     The prior's draw is joint at the basis points, elsewhere its mean given those values. So between points that are far
-    apart for the kernel it varies too little.
+    apart for the kernel it varies too little; a field of such a kernel draws in another way, where it looks.
     """
     rank, count = basis.root.shape[1], state.points.shape[0]
     eta = draws.normal(source, rank + count)

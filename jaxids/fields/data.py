@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from jaxids import beliefs, checks, domains, kernels, names, search
 from jaxids.domains import Domain
+from jaxids.fields import rough
 from jaxids.fields.field import Field, of
 from jaxids.programs import as_program
 from jaxids.types import Number, Point
@@ -18,6 +19,7 @@ from jaxids.types import Number, Point
 __all__ = ["fit", "kernel_on", "noise_function"]
 
 JOINT = 256  # points at which a draw of the prior is joint
+ROUGH = 1e-4  # share of the variance that may be left between them
 
 
 def noise_function(rho: Any) -> Any:
@@ -32,10 +34,14 @@ def _constant(value: Number, x: Point) -> Float[Array, ""]:
     return jnp.asarray(value, x.dtype)
 
 
-def kernel_on(domain: Domain, kernel: Any) -> tuple[Any, kernels.Basis]:
-    """A kernel from whatever `kernels.of` takes, and its basis; a ValueError if it is none on the domain."""
-    basis = kernels.basis(np.asarray(domain.spread(JOINT), float), kernel)
-    return kernels.of(kernel), basis
+def kernel_on(domain: Domain, kernel: Any) -> tuple[Any, Any]:
+    """A kernel from whatever `kernels.of` takes, and what draws begin with; a ValueError if it is none on the domain.
+
+    That is a `kernels.Basis`, or a `rough.Grid` if functions vary too much between its points.
+    """
+    points, others = (np.asarray(domain.spread(count), float) for count in (JOINT, search.SPREAD))
+    basis, known = kernels.basis(points, kernel), kernels.of(kernel)
+    return known, rough.grid(basis, known) if rough.unexplained(known, points, others) > ROUGH else basis
 
 
 def fit(

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import checks, draws, ratio, search
 from jaxids.confidence import Band, Most, Solver, Surfaces, floored, solved
+from jaxids.fields import rough
 from jaxids.programs import as_tree
 from jaxids.types import Number, Point
 
@@ -60,7 +61,7 @@ class Field(Band):
     domain: Any = None
     noise: Any = None  # the noise bound assumed at a point
     visited: Any = None  # points [n, p] worth a look besides those that fill the domain
-    basis: Any = None  # of draws of the prior, if there is a kernel
+    basis: Any = None  # of draws of the prior, if there is a kernel; a rough.Grid if it varies too much between points
     found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def at(self, points: Float[Array, "p n"]) -> "Field":
@@ -167,19 +168,35 @@ class Field(Band):
         return self.at(_point(action)[:, None]).gap[0]
 
     def sample(self, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "n"]:
-        """The values of one posterior draw."""
+        """The values of one posterior draw: joint at some points, elsewhere the mean given these.
+
+        The points fill the domain. Where that leaves much to chance, as with rough kernels, they are also those
+        observed and some around the draw's best.
+        """
         drawn = self._kept("draw", lambda: self._draw(source, scale), *_parts(source), scale)
+        if isinstance(drawn, rough.Draw):
+            return rough.drawn(drawn, self.features)
         return self.belief.drawn(self.state, drawn, self.features)
+
+    def peak(self, source: draws.Stream, scale: Number = 1.0) -> Most:
+        """The best point of one posterior draw, its value there, and those at other points."""
+        if isinstance(self.basis, rough.Grid):
+            return self._kept("draw", lambda: self._draw(source, scale), *_parts(source), scale).most
+        return self.most(lambda band: band.sample(source, scale))
 
     def best(self, source: draws.Stream, scale: Number = 1.0) -> Point:
         """The best point of one posterior draw."""
         return self._kept("best", lambda: self._best(source, scale), *_parts(source), scale)
 
     def _draw(self, source: draws.Stream, scale: Number) -> Any:
+        if isinstance(self.basis, rough.Grid):
+            return rough.draw(self.state, self.domain, self.visited, self.basis, source, scale)
         return self.belief.draw(self.state, self.basis, source, scale)
 
     def _best(self, source: draws.Stream, scale: Number) -> Point:
         drawn = self._draw(source, scale)
+        if isinstance(drawn, rough.Draw):
+            return drawn.most.action
         return self.most(lambda band: band.belief.drawn(band.state, drawn, band.features)).action
 
     def average(self, source: draws.Stream, count: int, gain: Callable[[Target], Array]) -> Float[Array, "n"]:

@@ -41,7 +41,7 @@ class Thompson:
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
         spread = band.beta if self.inflated else 1.0 if band.scale is None else band.scale
-        best = band.most(lambda band: band.sample(source, spread))
+        best = band.peak(source, spread)
         return Choice(best.action, score=best.values)
 
 
