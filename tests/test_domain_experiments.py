@@ -219,7 +219,7 @@ def spiked(tmp_path_factory):
     result = simulate(build.problem_of(setting["problem"]), build.policy_of(setting), **options)
     second = np.asarray(result.recorded)[:, -1].astype(float)
     x, y = second[np.argmax(np.all(np.abs(second - 0.5) < 0.45, axis=1))]  # inside, where no search begins
-    return WAVES.replace("FUNCTION", f"{WAVE} + 3 * exp(-((x1 - {x})**2 + (x2 - {y})**2) / 1e-7)")
+    return WAVES.replace("FUNCTION", f"{WAVE} + 3 * exp(-((x1 - {x})**2 + (x2 - {y})**2) / 1e-9)")
 
 
 @pytest.mark.parametrize(("maximum", "code"), [("", 2), (", maximum = 1.5", 2), (", maximum = 4", 0)])
