@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
     "Result",
     "Results",

@@ -128,20 +128,30 @@ class Band:
         return self.belief.cov_with(self.state, self.features, self.seen(action))
 
     @cached_property
-    def quiet(self) -> Bool[Array, ""]:
-        """Whether anywhere, in any trial, ρ² is so small that rounding of σ² shows beside it."""
-        return lanes.anywhere(self.rho**2 < QUIET * self.var)
+    def quiet(self) -> Bool[Array, "K ..."]:
+        """Where ρ² is so small that rounding of σ² shows beside it."""
+        return self.rho**2 < QUIET * self.var
+
+    @cached_property
+    def some_quiet(self) -> Bool[Array, ""]:
+        """Whether that is so anywhere, in any trial."""
+        return lanes.anywhere(self.quiet)
 
     def left(self, action: Action, explained: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
         """What is left of every σ² if f is known at an action, which explains the rest.
 
-        A difference is off by rounding of σ². Only if that shows does it take the time to ask the belief.
+        A difference is off by rounding of σ². Only where that shows is the belief asked, and only if it shows anywhere,
+        in any trial of the tile, does that take time.
         """
         difference = jnp.maximum(self.var - explained, 0)
         if not hasattr(self.belief, "var_given"):
             return jnp.where(self.same(action), 0, difference)
-        asked = partial(self.belief.var_given, self.state, self.features, self.seen(action))
-        return lax.cond(self.quiet, asked, lambda: difference)
+
+        def asked() -> Float[Array, "K ..."]:
+            given = self.belief.var_given(self.state, self.features, self.seen(action))
+            return jnp.where(self.quiet, given, difference)
+
+        return lax.cond(self.some_quiet, asked, lambda: difference)
 
     def same(self, action: Action) -> Bool[Array, "K ..."]:
         """Which of the band's actions is this one."""

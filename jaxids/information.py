@@ -54,7 +54,7 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        _ = band.var, band.quiet  # asked before the loop over proposals
+        _ = band.quiet, band.some_quiet  # asked before the loop over proposals
         return band.average(source, self.proposals, lambda target: about(band, target))
 
 

@@ -84,8 +84,7 @@ class Probes:
         basis = jnp.diag(size).astype(one.features.dtype)
         rho = jnp.concatenate([one.rho, jnp.full(len(theta), self.rho, one.rho.dtype)])
         mean = jnp.concatenate([one.mean, theta @ basis])
-        bound = jnp.maximum(one.rho_bound, rho[-1])
-        return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, bound)
+        return Instance(jnp.concatenate([one.features, basis], axis=1), mean, rho, one.rho_bound)
 
     def check(self) -> None:
         """A positive noise bound, at most the base's R, and a scale that keeps the probes from being optimal."""

@@ -33,9 +33,10 @@ pre { background: #f6f6f6; padding: 1rem; overflow-x: auto }
 """
 RULE = f"""A claim holds when what was measured would be too unlikely if it were false, does not hold when it would be
 too unlikely if it were true, and is otherwise open. This is decided for all claims of the page together (Holm’s
-method): the probability that even one of its verdicts is wrong is at most {LEVEL:.0%}. Policies are compared trial by
-trial: they meet the same instances and the same noise. A control is the same test on curves for which it must not hold;
-where it does, the test tells nothing."""
+method): the probability that even one of its verdicts is wrong is at most {LEVEL:.0%}, as far as Student’s t, corrected
+for skewness, is right for means of so many trials. Policies are compared trial by trial: they meet the same instances
+and the same noise. A control is the same test on curves for which it must not hold; where it does, the test tells
+nothing."""
 SOURCES = {
     "paper": "the paper’s own sentence",
     "reading": "the paper’s sentence, with a margin of ours for its words",

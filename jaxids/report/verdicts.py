@@ -2,24 +2,27 @@
 
 A claim holds when what was measured would be too unlikely if it were false, does not hold when it would be too unlikely
 if it were true, and is otherwise open. What is too unlikely is decided for all claims of a page at once, by Holm's
-method on both p-values of every claim: the probability that even one of its verdicts is wrong is at most `LEVEL`,
-whatever the claims have to do with each other, also when the truth lies on the very border. A claim of several
-comparisons holds when all do (its p-value is the largest), and does not when one does not (the least, times how many
-they are).
+method on both p-values of every claim: the probability that even one of its verdicts is wrong is at most `LEVEL`, as
+far as the p-values are right, whatever the claims have to do with each other, also when the truth lies on the very
+border. A claim of several comparisons holds when all do (its p-value is the largest), and does not when one does not
+(the least, times how many they are).
 
-A control is the same test on curves for which it must not hold. Where it does, by itself at `LEVEL`, the test tells
-nothing, and neither does its claim.
+A control is the same test on curves for which it must not hold: other policies, or of a claim that one has less regret
+than others, its own trials in two halves. Where it holds, at the strictest level that a claim of the page meets, the
+test tells nothing, and neither does its claim.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxids.experiment import claims
-from jaxids.experiment.curves import Panel
+from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
+from jaxids.moments import Series
 from jaxids.report.comparisons import COUNTED, TESTS, Part
 
 __all__ = ["FAILS", "HOLDS", "LEVEL", "MISSING", "OPEN", "VACUOUS", "Judged", "Verdict", "holm", "judge", "verdicts"]
@@ -57,8 +60,9 @@ class Verdict(NamedTuple):
 def verdicts(panels: Sequence[Panel]) -> list[list[Verdict]]:
     """The claims of every panel of a page, decided together, but for those that are replicated over instances."""
     judged = [[judge(c, panel) for c in panel.table["claims"] if not panel.instances] for panel in panels]
-    found = iter(_decided([each for of_panel in judged for each in of_panel]))
-    return [[_verdict(each, next(found)) for each in of_panel] for of_panel in judged]
+    together = [each for of_panel in judged for each in of_panel]
+    found, strict = iter(_decided(together)), LEVEL / max(1, 2 * len(together))
+    return [[_verdict(each, next(found), strict) for each in of_panel] for of_panel in judged]
 
 
 def _decided(judged: Sequence[Judged]) -> list[str]:
@@ -85,10 +89,10 @@ def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
     return rejected
 
 
-def _verdict(judged: Judged, found: str) -> Verdict:
+def _verdict(judged: Judged, found: str, strict: float) -> Verdict:
     control, words = judged.control, "no control"
     if control is not None:
-        passed = control.holds <= LEVEL
+        passed = control.holds <= strict
         outcome = "not run" if np.isnan(control.holds) else "holds too" if passed else "does not, as it must"
         words = f"control: {', '.join(control.claim['curves'])}: {outcome}"
         found = VACUOUS if passed and found == HOLDS else found
@@ -99,8 +103,7 @@ def _verdict(judged: Judged, found: str) -> Verdict:
 def judge(claim: Table, panel: Panel) -> Judged:
     """Test one claim on the curves of a panel, and its control."""
     claim = claims.checked(claim)  # that of an older store lacks what came later
-    control = _control(claim, panel)
-    return _judged(claim, panel)._replace(control=_judged(claim | {"curves": control}, panel) if control else None)
+    return _judged(claim, panel)._replace(control=_control(claim, panel))
 
 
 def _judged(claim: Table, panel: Panel) -> Judged:
@@ -140,8 +143,23 @@ def _wanted(claim: Table, panel: Panel) -> list[str]:
     return wanted
 
 
-def _control(claim: Table, panel: Panel) -> list[str]:
-    """The curves for which a test must not hold: those named, or the same in the opposite order."""
-    if claim["control"] or claim["test"] not in ("less", "lowest"):
-        return claim["control"]
-    return _wanted(claim, panel)[::-1]
+def _control(claim: Table, panel: Panel) -> Judged | None:
+    """The same test where it must not hold: on the curves named, or on the first's own trials in two halves."""
+    if claim["control"]:
+        return _judged(claim | {"curves": claim["control"]}, panel)
+    halves = [half for curve in panel.curves if curve.label == claim["curves"][0] for half in _halves(curve)]
+    if not halves or claim["test"] not in ("less", "lowest"):
+        return None
+    return _judged(claim | {"curves": [half.label for half in halves]}, replace(panel, curves=halves))
+
+
+def _halves(curve: Curve) -> list[Curve]:
+    """The final regrets of every second trial, and of the others, as of two policies."""
+    count, found = len(curve.final) // 2, []
+    for first, word in enumerate(("even", "odd")):
+        final = curve.final[first::2][:count]
+        spread = final.std(ddof=1) / np.sqrt(count) if count > 1 else np.inf
+        series = Series(final.mean(keepdims=True) if count else np.zeros(1), np.full(1, spread), final)
+        label = f"{word} trials of {curve.label}"
+        found.append(replace(curve, label=label, trials=np.arange(count), series={"regret": series}, what="regret"))
+    return found
