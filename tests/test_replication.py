@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from curves import claim, curve, panel
 
-from jaxids import cli, policies, problems, simulate
+from jaxids import cli, domains, kernels, policies, problems, simulate
 from jaxids.experiment import load
+from jaxids.plot import replication as pictured
+from jaxids.report import page as pages
 from jaxids.report import repeated, replication
-from jaxids.report.verdicts import FAILS, HOLDS, OPEN, verdicts
+from jaxids.report.verdicts import FAILS, HOLDS, OPEN, VACUOUS, verdicts
 
 KEY, PAPER = jax.random.key(3), Path(__file__).parents[1] / "experiments" / "paper"
 
@@ -53,6 +55,30 @@ def test_other_numbers_of_instances_compile_once(caplog):
 def test_what_cannot_be_is_refused(base, count, said):
     with pytest.raises(ValueError, match=rf"^{said}"):
         problems.several(base, count)
+
+
+FEW = problems.several(problems.unit_ball(4, 2), 3)
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        problems.low_high,
+        problems.probes,
+        lambda base: problems.several(base, 2),
+        lambda base: problems.contextual(base=base),
+    ],
+)
+def test_several_comes_last(outer):
+    """Inside another problem every trial would meet an instance of its own."""
+    with pytest.raises(ValueError, match=r"^base: got several\(…\); it takes the problem "):
+        outer(FEW)
+
+
+def test_instances_on_a_box_are_refused():
+    box = problems.continuous(domains.box([0.0], [1.0]), lambda x: x[0], 0.5, kernels.rbf(0.3), maximum=1.0)
+    with pytest.raises(ValueError, match=r"^base: got one that draws Landscape; it takes one with finitely many"):
+        problems.several(box, 3)
 
 
 def on_instances(label, effects, rng, each=60):
@@ -99,12 +125,93 @@ def test_verdicts_on_one_instance_are_wrong_as_rarely_as_stated(rng, monkeypatch
 
 
 def test_the_page_says_on_which_share_it_holds(half):
-    text, (first, second) = repeated.section(half), repeated.lines(half)
+    found = replication.replicated(half)
+    text, (first, second) = repeated.section(half, found), repeated.lines(found)
     assert "on 40 random instances, with 60 trials or more on each" in text
     assert re.search(r"noise: median (2.9|3.0)\d where it holds", text)
     assert text.count("<tr>") == 2
     assert first == "so"
     assert second.strip().startswith("holds on 5")
+
+
+def test_a_claim_whose_control_holds_too_tells_nothing(rng, monkeypatch):
+    """On the first ten of thirty instances the control is lower as well."""
+    monkeypatch.setattr(replication, "_features", lambda setting, count: {"noise": rng.normal(size=count)})
+    effects = {"one": np.full(30, -3.0), "other": np.zeros(30), "control": np.repeat([-3.0, 3.0], [10, 20])}
+    curves = [on_instances(name, effect, rng) for name, effect in effects.items()]
+    made = panel(*curves, claims=[claim("less", *curves[:2], control=["control", "other"])])
+    (found,) = replication.replicated(made)
+    assert np.all(found.verdicts[:10] == VACUOUS)
+    assert np.all(found.verdicts[10:] == HOLDS)
+    assert "<th>tells nothing</th>" in repeated.section(made, [found])
+    assert "tells nothing on 33%" in list(repeated.lines([found]))[1]
+
+
+def less_run(one, kept):
+    """The same curve with some of its trials."""
+    series = {"regret": one.series["regret"]._replace(final=one.final[kept])}
+    read = {"regret": one.regret[kept]}.get
+    return dataclasses.replace(one, trials=one.trials[kept], series=series, read=read)
+
+
+def test_instances_that_were_not_run_are_left_out(half):
+    """Of one curve there are no trials on the last ten instances, and few on the first."""
+    one, other = half.curves
+    kept = (one.trials % 40 < 30) & ((one.trials % 40 > 0) | (one.trials < 40 * 7))
+    some = dataclasses.replace(half, curves=[less_run(one, kept), other])
+    (found,) = replication.replicated(some)
+    assert len(found.verdicts) == len(found.effects) == len(found.features["noise"]) == 30
+    assert found.share(FAILS) == pytest.approx(1 / 3)
+    text = repeated.section(some, [found])
+    assert "with 7 trials or more (on 10 some policies were not run) on each" in text
+    assert "<th>tells nothing</th>" not in text
+
+
+def test_a_claim_on_curves_that_were_not_run_is_not_open(half):
+    alone = dataclasses.replace(half, curves=half.curves[:1], missing=["other"])
+    found = replication.replicated(alone)
+    assert found[0].share(OPEN) == 0
+    assert list(repeated.lines(found))[1].strip() == "not run"
+    assert pictured.figure(found)
+
+
+def test_features_are_of_distinct_means():
+    """Copies of the best are not its second, and a single action has none."""
+    rho, mean = np.array([[1.0, 1.0, 0.5, 0.5]]), np.array([[0.3, 0.8, 0.3, 0.8]])
+    found = replication.described(rho, mean)
+    assert found["the gap to the second"] == pytest.approx(0.5)
+    assert found["ρ(x*), the noise of the best action"] == found["the noise of the second"] == 0.5
+    assert "the gap to the second" not in replication.described(rho[:, :1], mean[:, :1])
+
+
+def test_only_a_feature_that_goes_with_the_effect_is_named(half, rng):
+    (found,) = replication.replicated(half)
+    assert found._replace(features={"x": np.arange(40) % 2.0, "y": np.ones(40)}).telling is None
+    assert found._replace(effects=np.ones(40)).telling is None
+    few = found._replace(verdicts=found.verdicts[:3], effects=np.arange(3.0), features={"x": np.arange(3.0)})
+    assert few.telling is None  # three fall into line by chance in one of three cases
+    assert "nothing that was looked at" in repeated.section(half, [few])
+    chance = [found._replace(features={str(i): rng.normal(size=40) for i in range(5)}).telling for _ in range(200)]
+    assert sum(each is not None for each in chance) <= 27  # 10 are expected, more have probability 1e-6
+
+
+@pytest.mark.parametrize(
+    ("test", "numbers", "borders"), [("less", {"factor": 2}, [0.5]), ("same", {"margin": 0.2}, [0.8, 1.2])]
+)
+def test_the_figure_has_the_border_of_the_claim(test, numbers, borders, half):
+    made = dataclasses.replace(half, table=half.table | {"claims": [claim(test, *half.curves, **numbers)]})
+    _, effects, feature = pictured.figure(replication.replicated(made)).axes
+    assert [line.get_xdata()[0] for line in effects.lines] == pytest.approx(borders)
+    assert [line.get_ydata()[0] for line in feature.lines[-len(borders) :]] == pytest.approx(borders)
+
+
+def test_what_holds_on_instances_is_computed_once(half, monkeypatch):
+    calls = []
+    monkeypatch.setattr(replication, "replicated", lambda panel: calls.append(panel.stem) or [])
+    found = replication.kept()
+    for _ in range(2):
+        assert list(pages.summary([half], found=found)) == []
+    assert calls == ["made"]
 
 
 def test_a_run_over_instances_has_a_page_of_its_own(tmp_path, monkeypatch, capsys):

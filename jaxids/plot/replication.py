@@ -15,7 +15,7 @@ from jaxids.report.replication import VERDICTS, Replicated
 
 __all__ = ["figure"]
 
-COLORS = dict(zip(VERDICTS, ("#009E73", "#D55E00", "#BBBBBB"), strict=True))
+COLORS = dict(zip(VERDICTS, ("#009E73", "#D55E00", "#BBBBBB", "#777777"), strict=True))
 BINS = 30
 WIDTH = 34  # letters of a line
 
@@ -54,19 +54,25 @@ def _effects(axes: Any, claim: Replicated) -> None:
     parts = [np.clip(claim.effects[(claim.verdicts == v) & np.isfinite(claim.effects)], low, high) for v in VERDICTS]
     axes.hist(parts, edges, stacked=True, color=list(COLORS.values()))
     if claim.is_ratio:
-        axes.axvline(1, color=BLACK, lw=0.8)
         axes.set_xscale("log")
         few_ticks(axes.xaxis)
+    for border in claim.borders:
+        axes.axvline(border, color=BLACK, lw=0.8)
     axes.set(xlabel=fill(claim.effect_of, WIDTH), ylabel="instances")
 
 
 def _feature(axes: Any, claim: Replicated) -> None:
+    if claim.telling is None:
+        axes.set_axis_off()
+        axes.set_title("no feature goes with the effect", loc="left")
+        return
     name, correlation = claim.telling
     for verdict, color in COLORS.items():
         chosen = claim.verdicts == verdict
         axes.plot(claim.features[name][chosen], claim.effects[chosen], "o", ms=2.5, color=color, mew=0, alpha=0.8)
+    for border in claim.borders:
+        axes.axhline(border, color=BLACK, lw=0.6)
     if claim.is_ratio:
-        axes.axhline(1, color=BLACK, lw=0.6)
         axes.set_yscale("log")
         few_ticks(axes.yaxis)
     axes.set(xlabel=fill(name, WIDTH), ylabel="ratio" if claim.is_ratio else "effect")

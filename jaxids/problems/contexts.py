@@ -10,6 +10,7 @@ from jaxtyping import Array, Key
 from jaxids import beliefs, checks
 from jaxids.problems.instance import Instance, Problem
 from jaxids.problems.noise import Noise
+from jaxids.problems.repeated import Several
 from jaxids.problems.vectors import unit_ball
 
 __all__ = ["Contextual", "contextual"]
@@ -60,6 +61,8 @@ def contextual(
         raise ValueError("base: got one beside other arguments; it takes the place of them all")
     if not isinstance(base, Problem) or base.belief is not beliefs.linear:
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
+    if isinstance(base, Several):
+        raise ValueError("base: got several(…); it takes the problem itself, as contexts are new at every step")
     if isinstance(jax.eval_shape(base.draw, jax.random.key(0)), Instance):
         return Contextual(base)
     raise ValueError(f"base: got {checks.shown(base)}; it takes a problem with finitely many actions")

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks
 from jaxids.problems.instance import Changing, Instance, Problem
+from jaxids.problems.repeated import refuse_several
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
 
@@ -23,6 +24,7 @@ def _checked(base: Any) -> Problem:
         raise ValueError(f"base: got {checks.shown(base)}; it takes one of jaxids.problems, as problems.unit_ball()")
     if isinstance(base, Changing):
         raise ValueError("base: got one whose actions change; it takes one whose stay (contextual(base=…) comes last)")
+    refuse_several(base)
     return base
 
 

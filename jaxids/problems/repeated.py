@@ -11,7 +11,7 @@ from jaxids import checks
 from jaxids.problems.instance import Changing, Instance, Problem
 from jaxids.types import Number
 
-__all__ = ["Several", "several"]
+__all__ = ["Several", "refuse_several", "several"]
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=("base", "count"), meta_fields=())
@@ -39,7 +39,18 @@ def several(base: Problem, count: int) -> Several:
 
     So `result.final.reshape(-1, count)` has an instance in every column, if the trials are a multiple of them.
     """
+    takes = "a problem that draws an instance for every trial, as problems.unit_ball()"
     if not isinstance(base, Problem) or isinstance(base, Changing):
-        takes = "a problem that draws an instance for every trial, as problems.unit_ball()"
         raise ValueError(f"base: got {checks.shown(base)}; it takes {takes}")
+    refuse_several(base)
+    with checks.naming("base", base, takes):
+        drawn = jax.eval_shape(base.draw, jax.random.key(0))
+    if not isinstance(drawn, Instance):
+        raise ValueError(f"base: got one that draws {type(drawn).__name__}; it takes one with finitely many actions")
     return Several(base, checks.count("count", count))
+
+
+def refuse_several(base: Any) -> None:
+    """A ValueError for instances in turn inside another problem: the simulator sees them outermost only."""
+    if isinstance(base, Several):
+        raise ValueError("base: got several(…); it takes the problem whose instances these are (several(…) comes last)")

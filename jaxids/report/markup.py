@@ -3,7 +3,7 @@
 import base64
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
 from jaxids.report import bounded, pictures, repeated
 from jaxids.report.comparisons import plus_minus
+from jaxids.report.replication import Replicated, replicated
 from jaxids.report.tables import table
 from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, Verdict, verdicts
 
@@ -44,7 +45,7 @@ SOURCES = {
 }
 
 
-def page(results: Results) -> str:
+def page(results: Results, found: Callable[[Panel], list[Replicated]] = replicated) -> str:
     """The whole page."""
     decided = list(zip(results.panels, verdicts(results.panels), strict=True))
     tally = _tally([claim for _, claims in decided for claim in claims])
@@ -56,7 +57,7 @@ def page(results: Results) -> str:
 <title>jaxids: {escape(", ".join(names))}</title><style>{STYLE}</style></head><body>
 <h1>Results</h1><p>{links}</p>
 {f"<h2>Claims</h2>{tally}<p>{RULE}</p>" if tally else ""}
-{"".join(_experiment(group) for group in groups)}{bounded.inequalities(results.panels)}
+{"".join(_experiment(group, found) for group in groups)}{bounded.inequalities(results.panels)}
 <p class="quiet">jaxids {jaxids.__version__}. Bands and ± are two standard errors.</p>
 </body></html>
 """
@@ -76,14 +77,14 @@ def _tally(claims: Sequence[Verdict]) -> str:
     return table("tally", "<th>whose claim</th><th>instance</th>" + "".join(f"<th>{w}</th>" for w in words), rows)
 
 
-def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]]) -> str:
+def _experiment(group: Sequence[tuple[Panel, Sequence[Verdict]]], found: Callable[[Panel], list[Replicated]]) -> str:
     """One experiment: its words once, a table over its grid if it has one, its panels, its file."""
     panel, table = group[0][0], group[0][0].table
     changes = ", ".join(f"{key} = {in_words(value)}" for key, value in table["changes"].items())
     changed = f"<p>Run with {escape(changes)} in place of what the file says.</p>" if changes else ""
     grid = _grid([panel for panel, _ in group]) if len(group) > 1 else ""
     return f"""<section id="{escape(panel.name)}"><h2>{escape(panel.title)}</h2>
-<p>{_coded(table["notes"])}</p>{changed}{grid}{"".join(_panel(*each) for each in group)}
+<p>{_coded(table["notes"])}</p>{changed}{grid}{"".join(_panel(*each, found) for each in group)}
 <details><summary>{escape(panel.name)}.toml</summary><pre>{escape(table["source"])}</pre></details></section>
 """
 
@@ -93,12 +94,12 @@ def _coded(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _panel(panel: Panel, claims: Sequence[Verdict]) -> str:
+def _panel(panel: Panel, claims: Sequence[Verdict], found: Callable[[Panel], list[Replicated]]) -> str:
     curves, wide = pictures.names(panel)
     images = [*(_image(path) for path in curves), *(_image(path, "wide") for path in wide)]
     head = f"<h3>{escape(panel.numbers)}</h3>" if panel.numbers else ""
     if panel.instances:
-        return f"""{head}{repeated.section(panel)}<div class="figures">{"".join(images)}</div>"""
+        return f"""{head}{repeated.section(panel, found(panel))}<div class="figures">{"".join(images)}</div>"""
     return f"""{head}<div class="figures">{"".join(images)}</div>
 {_claims(claims)}{_finals(panel)}{bounded.section(panel)}"""
 

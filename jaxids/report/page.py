@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from os.path import isfile  # which answers for names no file can have
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from jaxids.experiment import store
 from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
 from jaxids.experiment.results import Results
-from jaxids.report import repeated
+from jaxids.report import repeated, replication
 from jaxids.report.pictures import draw
 from jaxids.report.verdicts import verdicts
 
@@ -26,29 +26,34 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
     for message in damaged:
         print(f"jaxids: left out: {message}", file=sys.stderr)
     record, page, inputs = folder / "report.json", folder / "report.html", _digest(results)
+    found = replication.kept()
     if not _as_made(record, inputs):
         from jaxids.report import markup
 
-        files = [*draw(results), page]
-        store.keep(page, markup.page(results).encode())
+        files = [*draw(results, found), page]
+        store.keep(page, markup.page(results, found).encode())
         made = {str(file.relative_to(folder)): _sha256(file) for file in files}
         old = {name: value for name, value in _recorded(record).items() if _is_figure(folder, name)}
         for name in _unchanged(folder, old) - set(made):  # figures of what is no longer asked for
             (folder / name).unlink()
         store.keep(record, store.as_json({"inputs": inputs, "files": made}))
-    for line in summary(results.panels, names):
+    for line in summary(results.panels, names, found):
         print(line)
     print(page)
 
 
-def summary(panels: Sequence[Panel], names: Collection[str] = ()) -> Iterator[str]:
+def summary(
+    panels: Sequence[Panel],
+    names: Collection[str] = (),
+    found: Callable[[Panel], list[replication.Replicated]] = replication.replicated,
+) -> Iterator[str]:
     """The claims of some experiments as lines of text, decided together with those of all."""
     for panel, claims in zip(panels, verdicts(panels), strict=True):
         for claim in claims if not names or panel.name in names else ():
             yield f"{panel.stem:9s} {claim.verdict:13s}  {claim.says}"
             yield from (f"{'':25s}{line}" for line in [*claim.measured, f"({claim.tested}; {claim.control})"])
         if panel.instances and (not names or panel.name in names):
-            yield from (f"{panel.stem:9s} {line}" for line in repeated.lines(panel))
+            yield from (f"{panel.stem:9s} {line}" for line in repeated.lines(found(panel)))
 
 
 def _digest(results: Results) -> str:

@@ -5,7 +5,7 @@ Comparisons draw the instances of a run again, watched curves simulate one of it
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaxids.experiment import claims, policy_names
 from jaxids.experiment.curves import Curve, Panel, paired
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.results import Results
+from jaxids.report.replication import Replicated, replicated
 
 __all__ = ["draw", "names"]
 
@@ -22,7 +23,7 @@ BOUNDS = "-bounds", "-looseness"
 REPLICATED = "-instances"
 
 
-def draw(results: Results) -> list[Path]:
+def draw(results: Results, found: Callable[[Panel], list[Replicated]] = replicated) -> list[Path]:
     """Every figure of the page, and all panels in one; matplotlib is imported only now."""
     from jaxids import checks
 
@@ -34,7 +35,7 @@ def draw(results: Results) -> list[Path]:
     for number, panel in enumerate(results.panels, 1):
         progress.drawing(panel.stem, number, count)
         if panel.instances:
-            drawn += _draw_replicated(panel)
+            drawn += _draw_replicated(panel, found(panel))
             continue
         one = Results(results.folder, [panel])
         drawn += itertools.chain.from_iterable(figures.draw(one, scale, name) for name, scale in figures.views(panel))
@@ -59,12 +60,10 @@ def names(panel: Panel) -> tuple[list[Path], list[Path]]:
     return curves, [path for path in wide if path.exists()]
 
 
-def _draw_replicated(panel: Panel) -> list[Path]:
+def _draw_replicated(panel: Panel, claims: list[Replicated]) -> list[Path]:
     """The claims of a panel on each of its instances."""
     from jaxids.plot import figures, replication
-    from jaxids.report.replication import replicated
 
-    claims = replicated(panel)
     return figures.save(replication.figure(claims), panel.file(REPLICATED)) if claims else []
 
 

@@ -1,12 +1,12 @@
 """The part of a page, and the lines of text, on claims that were tested on many instances."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import numpy as np
 
 from jaxids.experiment.curves import Panel
-from jaxids.report.replication import FAILS, HOLDS, VERDICTS, Replicated, replicated
+from jaxids.report.replication import FAILS, HOLDS, Replicated, found_verdicts
 from jaxids.report.tables import table
 from jaxids.report.verdicts import LEVEL
 
@@ -15,27 +15,38 @@ __all__ = ["lines", "section"]
 SURE = 0.95  # of the intervals
 
 
-def section(panel: Panel) -> str:
+def section(panel: Panel, claims: Sequence[Replicated]) -> str:
     """How each claim fares over the instances."""
-    count, each = panel.instances, min(len(curve.trials) for curve in panel.curves) // panel.instances
-    words = f"""Every claim on {count} random instances, with {each} trials or more on each and all policies on the
+    words = f"""Every claim on {panel.instances} random instances, with {_fewest(panel)} on each and all policies on the
 same. On an instance a claim holds, does not hold or stays open by its own trials, wrongly decided with probability
 {LEVEL:.0%} at most. Brackets are intervals of {SURE:.0%} for the share among all instances. The effect is that of the
-comparison which speaks least for the claim. Last, the feature of an instance that goes most with it."""
-    heads = "".join(f"<th>{verdict}</th>" for verdict in VERDICTS)
+comparison which speaks least for the claim. Last, the feature of an instance that goes most with it, if so much would
+be by chance with probability {LEVEL:.0%} at most for all that were looked at together."""
+    verdicts = found_verdicts(claims)
+    heads = "".join(f"<th>{verdict}</th>" for verdict in verdicts)
     head = f"<th>claim</th>{heads}<th>effect: median, 5 % to 95 %</th><th>what tells the instances apart</th>"
-    rows = [_row(claim) for claim in replicated(panel)]
+    rows = [_row(claim, verdicts) for claim in claims]
     return f"<p>{words}</p>{table('replication', head, rows)}" if rows else ""
 
 
-def _row(claim: Replicated) -> str:
-    shares = "".join(f"<td>{_share(claim, verdict)}</td>" for verdict in VERDICTS)
+def _fewest(panel: Panel) -> str:
+    """How many trials every curve has on every instance that it met at all."""
+    met = np.array([np.bincount(curve.trials % panel.instances, minlength=panel.instances) for curve in panel.curves])
+    missed = int(np.sum(np.any(met == 0, axis=0)))
+    without = f" (on {missed} some policies were not run)" if missed else ""
+    return f"{met[met > 0].min() if met.any() else 0} trials or more{without}"
+
+
+def _row(claim: Replicated, verdicts: Sequence[str]) -> str:
+    shares = "".join(f"<td>{_share(claim, verdict)}</td>" for verdict in verdicts)
     return f"<td>{escape(claim.says)}</td>{shares}<td>{_effect(claim)}</td><td>{escape(_telling(claim))}</td>"
 
 
 def _share(claim: Replicated, verdict: str) -> str:
     from jaxids.bounds import interval
 
+    if not len(claim.verdicts):
+        return "–"
     low, high = interval(int(np.sum(claim.verdicts == verdict)), len(claim.verdicts), SURE)
     return f"{claim.share(verdict):.0%} [{low:.0%}, {high:.0%}]"
 
@@ -50,17 +61,18 @@ def _effect(claim: Replicated) -> str:
 
 
 def _telling(claim: Replicated) -> str:
+    if claim.telling is None:
+        return "nothing that was looked at"
     name, correlation = claim.telling
-    if not correlation:
-        return "–"
     medians = [(word, claim.median(name, verdict)) for word, verdict in (("holds", HOLDS), ("fails", FAILS))]
     where = ", ".join(f"median {value:.2f} where it {word}" for word, value in medians if np.isfinite(value))
     return f"{name}: {where} (rank correlation with the effect {correlation:+.2f})"
 
 
-def lines(panel: Panel) -> Iterator[str]:
+def lines(claims: Sequence[Replicated]) -> Iterator[str]:
     """The same as text."""
-    for claim in replicated(panel):
-        shares = ", ".join(f"{verdict} on {_share(claim, verdict)}" for verdict in VERDICTS)
-        yield f"{claim.says}"
-        yield f"{'':4s}{shares} of {len(claim.verdicts)} instances; effect {_effect(claim)}"
+    for claim in claims:
+        yield claim.says
+        shares = ", ".join(f"{verdict} on {_share(claim, verdict)}" for verdict in found_verdicts([claim]))
+        told = f"{shares} of {len(claim.verdicts)} instances; effect {_effect(claim)}"
+        yield f"{'':4s}{told if len(claim.verdicts) else 'not run'}"
