@@ -80,7 +80,7 @@ def replicated(panel: Panel) -> list[Replicated]:
 
 
 def _together(claim: Table, parts: list[Panel], features: dict[str, np.ndarray]) -> Replicated:
-    judged = [judge(claim, part) for part in parts]
+    judged = [judge(claim, part, halves=False) for part in parts]
     verdicts, effects = np.array([_alone(each) for each in judged]), np.array([each.effect for each in judged])
     run, is_ratio = verdicts != MISSING, claim["test"] not in EFFECTS
     effects = 1 + effects if is_ratio else effects
@@ -103,7 +103,7 @@ def _alone(judged: Judged) -> str:
         return MISSING
     level = 0 if judged.counted else LEVEL / 2
     if judged.holds <= level:
-        return VACUOUS if judged.control is not None and judged.control.holds <= LEVEL else HOLDS
+        return VACUOUS if judged.control is not None and judged.control.holds <= level else HOLDS
     return FAILS if judged.fails <= level else OPEN
 
 

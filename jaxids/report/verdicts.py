@@ -100,10 +100,11 @@ def _verdict(judged: Judged, found: str, strict: float) -> Verdict:
     return Verdict(claim["says"], judged.tested, judged.measured, found, words, claim["source"], claim["selected"])
 
 
-def judge(claim: Table, panel: Panel) -> Judged:
-    """Test one claim on the curves of a panel, and its control."""
+def judge(claim: Table, panel: Panel, halves: bool = True) -> Judged:
+    """Test one claim on the curves of a panel, and its control, if need be that of a policy against itself."""
     claim = claims.checked(claim)  # that of an older store lacks what came later
-    return _judged(claim, panel)._replace(control=_control(claim, panel))
+    wanted = halves or claim["control"]
+    return _judged(claim, panel)._replace(control=_control(claim, panel) if wanted else None)
 
 
 def _judged(claim: Table, panel: Panel) -> Judged:
