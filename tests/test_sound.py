@@ -16,8 +16,8 @@ from jaxids.report import markup, page
 @pytest.fixture
 def undrawn(monkeypatch):
     """A report without figures, which takes no time."""
-    monkeypatch.setattr(page, "draw", lambda _: [])
-    monkeypatch.setattr(markup, "page", lambda _: "")
+    monkeypatch.setattr(page, "draw", lambda *_: [])
+    monkeypatch.setattr(markup, "page", lambda *_: "")
 
 
 @pytest.fixture
