@@ -132,6 +132,7 @@ def test_the_page_says_on_which_share_it_holds(half):
     assert text.count("<tr>") == 2
     assert first == "so"
     assert second.strip().startswith("holds on 5")
+    assert second.endswith("(final regret over that of the other; it takes at most 1.00)")
 
 
 def test_a_claim_whose_control_holds_too_tells_nothing(rng, monkeypatch):

@@ -20,8 +20,9 @@ def section(panel: Panel, claims: Sequence[Replicated]) -> str:
     words = f"""Every claim on {panel.instances} random instances, with {_fewest(panel)} on each and all policies on the
 same. On an instance a claim holds, does not hold or stays open by its own trials, wrongly decided with probability
 {LEVEL:.0%} at most. Brackets are intervals of {SURE:.0%} for the share among all instances. The effect is that of the
-comparison which speaks least for the claim. Last, the feature of an instance that goes most with it, if so much would
-be by chance with probability {LEVEL:.0%} at most for all that were looked at together."""
+comparison which speaks least for the claim, of a policy and the one named after it. Last, the feature of an instance
+that goes most with it, if so much would be by chance with probability {LEVEL:.0%} at most for all that were looked at
+together."""
     verdicts = found_verdicts(claims)
     heads = "".join(f"<th>{verdict}</th>" for verdict in verdicts)
     head = f"<th>claim</th>{heads}<th>effect: median, 5 % to 95 %</th><th>what tells the instances apart</th>"
@@ -56,8 +57,10 @@ def _effect(claim: Replicated) -> str:
     if not len(known):
         return "–"
     low, middle, high = np.quantile(known, (0.05, 0.5, 0.95))
-    form, of = (".2f", " times the other’s regret") if claim.is_ratio else (".2%", "")
-    return f"{middle:{form}}, {low:{form}} to {high:{form}}{of}"
+    form = ".2f" if claim.is_ratio else ".2%"
+    borders = [f"{border:{form}}" for border in claim.borders]
+    needed = f"; it takes {['', 'at most ', 'from '][len(borders)]}{' to '.join(borders)}" if borders else ""
+    return f"{middle:{form}}, {low:{form}} to {high:{form}} ({claim.effect_of}{needed})"
 
 
 def _telling(claim: Replicated) -> str:
