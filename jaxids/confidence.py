@@ -151,7 +151,7 @@ class Band:
             given = self.belief.var_given(self.state, self.features, self.seen(action))
             return jnp.where(self.quiet, given, difference)
 
-        return lax.cond(self.some_quiet, asked, lambda: difference)
+        return lanes.seldom(self.some_quiet, asked, difference)
 
     def same(self, action: Action) -> Bool[Array, "K ..."]:
         """Which of the band's actions is this one."""

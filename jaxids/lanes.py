@@ -9,12 +9,14 @@ the compensated sum that lets single precision hold an estimate over millions of
 import functools
 import operator
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
+
+from jaxids import layouts
 
 __all__ = [
     "Best",
@@ -29,15 +31,22 @@ __all__ = [
     "orthogonal",
     "pick",
     "root",
+    "seldom",
+    "settled",
     "shared",
     "sum_from",
 ]
 
 UNROLL = 32  # rows compared in one unrolled chain
 TERMS = 16  # products added in one loop
+MOST = 64  # turns of a loop, should rounding go in circles
 
-shared = lax.optimization_barrier
-"""Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
+Value = TypeVar("Value")
+
+
+def shared(value: Value) -> Value:
+    """Compute a value once although several consumers read it; without it XLA repeats the work in each of them."""
+    return lax.optimization_barrier(value) if layouts.current().barriers else value
 
 
 class Best(NamedTuple):
@@ -111,8 +120,42 @@ def _groups(values: Array, filler: float) -> Array:
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
     """Entry `index` along the last axis before the lanes: […, K, lanes] and [lanes] give […, lanes]."""
     axis = values.ndim - index.ndim - 1
+    if not layouts.current().gathers and values.shape[axis] <= UNROLL:
+        return _selected(jnp.moveaxis(values, axis, 0), index)
     index = index.reshape((1,) * (axis + 1) + index.shape)
     return jnp.take_along_axis(values, index, axis=axis, mode="promise_in_bounds").squeeze(axis)
+
+
+def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
+    """One row for each lane by a chain of selects."""
+    chosen = rows[0]
+    for row in range(1, rows.shape[0]):
+        chosen = jnp.where(index == row, rows[row], chosen)
+    return chosen
+
+
+def settled(turn: Callable[[Value], Value], unsettled: Callable[[Value], Bool[Array, "..."]], start: Value) -> Value:
+    """Turn after turn until no lane is unsettled, `MOST` at most, or as many as the layout writes out."""
+    layout, value = layouts.current(), start
+    for _ in range(layout.written_out):
+        value = shared(turn(value))
+    if not layout.loops:
+        return value
+    value, _ = lax.while_loop(
+        lambda state: jnp.any(unsettled(state[0])) & (state[1] < MOST),
+        lambda state: (turn(state[0]), state[1] + 1),
+        (value, layout.written_out),
+    )
+    return value
+
+
+def seldom(
+    needed: Bool[Array, ""], rare: Callable[[], Float[Array, "K ..."]], usual: Float[Array, "K ..."]
+) -> Float[Array, "K ..."]:
+    """What is rarely needed, in place of the usual where it is; computed always where leaving it out costs more."""
+    if not layouts.current().loops:
+        return rare()
+    return lax.cond(needed, rare, lambda: usual)
 
 
 def dot(left: Array, right: Array) -> Array:
@@ -127,9 +170,9 @@ def dot(left: Array, right: Array) -> Array:
     return total
 
 
-def _written_out(left: Array, right: Array) -> Array:
+def _written_out(left: Array | list[Array], right: Array | list[Array]) -> Array:
     total = left[0] * right[0]
-    for i in range(1, left.shape[0]):
+    for i in range(1, len(left)):
         total = total + left[i] * right[i]
     return total
 
@@ -146,6 +189,12 @@ def orthogonal(columns: Float[Array, "r K ..."], one: Float[Array, "r ..."]) -> 
     """
     square = dot(one, one)
     square, rest = jnp.where(square > 0, square, 1), columns
+    if not layouts.current().barriers and len(rest) <= TERMS:  # row by row: no array of all rows in between
+        rows = list(rest)
+        for _ in range(2):
+            along = _written_out(one, rows) / square
+            rows = [row - along * own for row, own in zip(rows, one, strict=True)]
+        return _written_out(rows, rows)
     for _ in range(2):
         rest = shared(rest - (dot(one, rest) / square) * one[:, None])
     return dot(rest, rest)

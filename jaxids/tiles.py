@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from jaxids import agents, checks, compiler, draws, faults, lanes, policies, sums
+from jaxids import agents, checks, compiler, draws, faults, lanes, layouts, loops, policies, sums
 from jaxids.confidence import Action, Band
 from jaxids.problems import Changing, Instance, Problem, Several
 
@@ -38,7 +37,7 @@ __all__ = [
 
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
-ACCELERATOR_LANES = 16384
+CPU = loops.Way()
 
 
 @dataclass(frozen=True)
@@ -179,26 +178,44 @@ def _run_tile(
     series: tuple[tuple[str, Hook], ...],
     record: Hook | None,
     total: Hook | None,
+    way: loops.Way = CPU,
+) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
+    with layouts.laid_out(way.layout):
+        return _laid_out(problem, policy, key, first, at, width, _Hooks(series, record, total), way)
+
+
+def _laid_out(
+    problem: Problem,
+    policy: policies.Policy,
+    key: Key[Array, ""],
+    first: Int[Array, ""],
+    at: Int[Array, "R"],
+    width: int,
+    hooks: _Hooks,
+    way: loops.Way,
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
     trials = begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
-    step, start = partial(_step, problem, policy, _Hooks(series, record, total)), partial(_started, problem, policy)
+    if way.folded:
+        trials = loops.fold(trials._replace(contexts=()))
+    step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
     if not isinstance(trials.instance, Instance):  # one trial at a time
         axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
         step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
     carry = start(trials)
     shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
     carry = carry._replace(
-        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
+        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in hooks.series},
         recorded=_zeros("record", shapes.recorded, width),
         totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
     )
+    end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
+    results = numbers, kept, sums.values(end.totals), end.fault
+    return loops.unfold(results) if way.folded else results
 
-    def until(state: tuple[Array, _Carry], target: Int[Array, ""]) -> tuple[tuple[Array, _Carry], tuple[Any, Any]]:
-        now, carry = lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
-        return (now, carry), ({"regret": carry.regret.value, **sums.values(carry.series)}, carry.recorded)
 
-    (_, end), (numbers, kept) = lax.scan(until, (jnp.int32(0), carry), at)
-    return numbers, kept, sums.values(end.totals), end.fault
+def _kept(carry: _Carry) -> tuple[dict[str, Array], Any]:
+    """What is recorded of a step."""
+    return {"regret": carry.regret.value, **sums.values(carry.series)}, carry.recorded
 
 
 def _started(problem: Problem, policy: policies.Policy, trials: Trials) -> _Carry:
@@ -250,7 +267,7 @@ def _one_each(name: str, hook: Hook, shape: Any, width: int) -> Any:
 @cache
 def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, faults.Fault]]:
     """The jitted tile of a platform."""
-    static = ("width", "series", "record", "total")
+    static = ("width", "series", "record", "total", "way")
     return jax.jit(_run_tile, static_argnames=static, compiler_options=compiler.options(platform))
 
 
@@ -260,7 +277,7 @@ def tile_width(problem: Problem, platform: str) -> int:
     if not isinstance(instance, Instance):
         return SEARCHED
     if platform != "cpu":
-        return ACCELERATOR_LANES
+        return loops.ACCELERATOR_LANES
     state = jax.eval_shape(lambda: problem.draw(jax.random.key(0)).prior(problem.belief, 1.0))
     seen = jax.eval_shape(problem.belief.at, instance.features, jax.ShapeDtypeStruct((), jnp.int32))
     apart = instance.features.size if seen.shape else 0  # a belief that knows an action by its index has all inside

@@ -34,11 +34,11 @@ class PerTrial:
 
 
 def _lifted(function: Any, *arguments: Any) -> Any:
-    """A function of a band and more, of every trial."""
+    """A function of a band and more, of every trial; an axis of trials at a time."""
     if any(isinstance(each, Band) and each.rho.ndim == 1 for each in arguments):
         return function(*arguments)
     leaves, tree = jax.tree.flatten(arguments)
-    return jax.vmap(lambda *one: function(*tree.unflatten(one)), [_axis(leaf) for leaf in leaves], -1)(*leaves)
+    return jax.vmap(lambda *one: _lifted(function, *tree.unflatten(one)), [_axis(leaf) for leaf in leaves], -1)(*leaves)
 
 
 def _axis(leaf: Any) -> int | None:

@@ -19,9 +19,6 @@ from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, quotient, vectors
 
 __all__ = ["Bracket", "Vertex", "exact"]
 
-UNROLLED = 3  # passes written out, which is cheaper than going round the loop
-MOST = 64  # passes, should rounding go in circles
-
 
 class Vertex(NamedTuple):
     """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
@@ -54,13 +51,7 @@ def exact(gap: Any, gain: Any) -> Mix:
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
     start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
     bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))
-    for _ in range(UNROLLED):
-        bracket = lanes.shared(_narrow(bracket, *fixed))
-    bracket, _ = lax.while_loop(
-        lambda state: jnp.any(state[0].open) & (state[1] < MOST),
-        lambda state: (_narrow(state[0], *fixed), state[1] + 1),
-        (bracket, UNROLLED),
-    )
+    bracket = lanes.settled(lambda bracket: _narrow(bracket, *fixed), lambda bracket: bracket.open, bracket)
     ends = bracket.rising.action, bracket.falling.action
     return mix(gap, gain, jnp.minimum(*ends), jnp.maximum(*ends))
 

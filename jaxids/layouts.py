@@ -1,0 +1,49 @@
+"""What is good for a kind of device: the same step, told a few things while it is traced.
+
+A CPU wants barriers, else it computes a value in each of its consumers; gathers, which are one load; and loops that end
+when the slowest lane is done. A GPU or TPU wants one long chain of arithmetic without any of them: every barrier or
+gather is a kernel of its own, and a loop whose end depends on data stops at the host in every pass. Inside a kernel
+such a loop costs nothing. `lanes` asks for the layout and `tiles` sets it; policies, beliefs and the ratio do not know.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+__all__ = ["ACCELERATOR", "CPU", "KERNEL", "Layout", "current", "laid_out", "of_platform"]
+
+
+class Layout(NamedTuple):
+    """What the primitives of `lanes` are made of."""
+
+    barriers: bool  # `shared` is one, else nothing
+    gathers: bool  # `pick` loads by index, else it is a chain of selects where that is short
+    written_out: int  # turns of a loop before the loop itself
+    loops: bool  # whether loops may end when the slowest lane is done, and rare work be left out; else all is done
+
+
+CPU = Layout(barriers=True, gathers=True, written_out=3, loops=True)
+ACCELERATOR = Layout(barriers=False, gathers=False, written_out=5, loops=False)  # 13 million ratios took at most 5
+KERNEL = Layout(barriers=False, gathers=False, written_out=0, loops=True)
+_CURRENT: ContextVar[Layout] = ContextVar("layout", default=CPU)
+
+
+def current() -> Layout:
+    """The layout that is traced for."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def laid_out(layout: Layout) -> Iterator[None]:
+    """What is traced inside is traced for a layout; whoever compiles it keeps it apart from that of another."""
+    token = _CURRENT.set(layout)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def of_platform(platform: str) -> Layout:
+    """The layout of XLA's programs for a platform, by JAX's name of it."""
+    return CPU if platform == "cpu" else ACCELERATOR

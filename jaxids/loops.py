@@ -1,0 +1,98 @@
+"""How a tile gets from step to step and from one recorded point to the next.
+
+- On a CPU, by points: a loop up to each of them. One program serves every number of steps.
+- On a GPU or TPU, by steps: one loop whose count the compiler knows, because any other stops at the host in every turn.
+  What each step leaves is written to the place of the next recorded point.
+- By a kernel: all steps up to the next recorded point in one launch (`fused`), where the step can be taken apart.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Int
+
+from jaxids import layouts
+
+__all__ = ["ACCELERATOR_LANES", "Way", "fold", "run", "unfold"]
+
+ACCELERATOR_LANES = 16384  # of a tile
+TURN, LONG = 4, 1000  # steps written out in a turn of the loop, which takes longer to compile, and from how many on
+ROW = 128  # lanes of the last of two axes
+
+
+class Way(NamedTuple):
+    """The kind of device, and how the steps are run there."""
+
+    platform: str = "cpu"
+    steps: int | None = None  # all of them, where they are one loop
+    kernel: bool = False
+    interpreted: bool = False  # the kernel, operation by operation, on any device
+    folded: bool = False  # lanes on two axes
+
+    @property
+    def layout(self) -> layouts.Layout:
+        """What is good for the device."""
+        return layouts.of_platform(self.platform)
+
+
+Step = Callable[[Int[Array, ""], Any, Any], Any]  # number of the step, trials, carry → carry
+
+
+def run(
+    way: Way, step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """The carry at the end, and what is kept of it at every recorded point, points first."""
+    if way.steps is not None:
+        return _by_steps(step, trials, carry, at, kept, way.steps)
+    if way.kernel:
+        return _by_points(partial(_kernel, step, trials._replace(contexts=()), way), carry, at, kept)
+    return _by_points(partial(_loop, step, trials), carry, at, kept)
+
+
+def _by_points(
+    until: Callable[[Any, Int[Array, ""]], Any], carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    def to_next(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
+        now, carry = until(state, target)
+        return (now, carry), kept(carry)
+
+    (_, end), all_kept = lax.scan(to_next, (jnp.int32(0), carry), at)
+    return end, all_kept
+
+
+def _loop(step: Step, trials: Any, state: Any, target: Int[Array, ""]) -> Any:
+    return lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
+
+
+def _kernel(step: Step, trials: Any, way: Way, state: Any, target: Int[Array, ""]) -> Any:
+    from jaxids import fused  # imports Pallas, which a CPU does without
+
+    return target, fused.advance(step, state[0], target, trials, state[1], way.platform, way.interpreted)
+
+
+def _by_steps(
+    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], steps: int
+) -> tuple[Any, Any]:
+    places = jnp.searchsorted(at, jnp.arange(1, steps + 1), method="compare_all").astype(jnp.int32)
+
+    def turn(now: Int[Array, ""], state: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry = step(now, trials, state[0])
+        write = partial(lax.dynamic_update_index_in_dim, index=places[now], axis=0)
+        return carry, jax.tree.map(write, state[1], kept(carry))
+
+    empty = jax.tree.map(lambda leaf: jnp.zeros((len(at), *leaf.shape), leaf.dtype), kept(carry))
+    return lax.fori_loop(0, steps, turn, (carry, empty), unroll=TURN if steps >= LONG else 1)
+
+
+def fold(tree: Any) -> Any:
+    """Lanes on two axes, which is how a TPU has them."""
+    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-1], -1, ROW), tree)
+
+
+def unfold(tree: Any) -> Any:
+    """Lanes on one axis again."""
+    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-2], -1), tree)
