@@ -24,7 +24,7 @@ from jaxids.programs import Structure
 from jaxids.sums import Running
 from jaxids.tiles import Hook
 
-__all__ = ["check"]
+__all__ = ["check", "ours"]
 
 TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
@@ -46,8 +46,7 @@ class _Glimpse(NamedTuple):
 def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) -> None:
     """A ValueError that names a function of the policy, or a hook, which mixes trials, or gives NaN or less than 0."""
     own = {name: hook for name, hook in hooks.items() if not _ours(hook)}
-    all_parts = _parts(policy.rule) | {"noise": policy.noise, "noise of the problem": problem.noise}
-    parts = {name: part for name, part in all_parts.items() if not _ours(part)}
+    parts = {name: part for name, part in _parts(problem, policy).items() if not _ours(part)}
     if not (own or parts):
         return
     shapes = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves((problem, policy)))
@@ -61,11 +60,17 @@ def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) 
     _passed.add(key)
 
 
-def _parts(rule: Any) -> dict[str, Any]:
-    """The functions a rule is made of, by the names of their arguments."""
+def ours(problem: Problem, policy: policies.Policy) -> bool:
+    """Whether all functions of a problem and a policy are of this package."""
+    return all(map(_ours, _parts(problem, policy).values()))
+
+
+def _parts(problem: Problem, policy: policies.Policy) -> dict[str, Any]:
+    """The functions that a run is made of, by the names of their arguments."""
+    rule, noise = policy.rule, {"noise": policy.noise, "noise of the problem": problem.noise}
     if isinstance(rule, policies.Directed):
-        return {"gain": rule.information, "gap": rule.gap, "solver": rule.solver}
-    return {"policy": rule}
+        return {"gain": rule.information, "gap": rule.gap, "solver": rule.solver} | noise
+    return {"policy": rule} | noise
 
 
 def _ours(function: Any) -> bool:

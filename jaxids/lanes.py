@@ -120,7 +120,7 @@ def _groups(values: Array, filler: float) -> Array:
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
     """Entry `index` along the last axis before the lanes: […, K, lanes] and [lanes] give […, lanes]."""
     axis = values.ndim - index.ndim - 1
-    if not layouts.current().gathers and values.shape[axis] <= UNROLL:
+    if values.shape[axis] <= layouts.current().selects:
         return _selected(jnp.moveaxis(values, axis, 0), index)
     index = index.reshape((1,) * (axis + 1) + index.shape)
     return jnp.take_along_axis(values, index, axis=axis, mode="promise_in_bounds").squeeze(axis)

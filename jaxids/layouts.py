@@ -18,14 +18,14 @@ class Layout(NamedTuple):
     """What the primitives of `lanes` are made of."""
 
     barriers: bool  # `shared` is one, else nothing
-    gathers: bool  # `pick` loads by index, else it is a chain of selects where that is short
+    selects: float  # rows up to which `pick` is a chain of selects; from more it loads by index
     written_out: int  # turns of a loop before the loop itself
     loops: bool  # whether loops may end when the slowest lane is done, and rare work be left out; else all is done
 
 
-CPU = Layout(barriers=True, gathers=True, written_out=3, loops=True)
-ACCELERATOR = Layout(barriers=False, gathers=False, written_out=5, loops=False)  # 13 million ratios took at most 5
-KERNEL = Layout(barriers=False, gathers=False, written_out=0, loops=True)
+CPU = Layout(barriers=True, selects=0, written_out=3, loops=True)
+ACCELERATOR = Layout(barriers=False, selects=32, written_out=5, loops=False)  # 13 million ratios took at most 5
+KERNEL = Layout(barriers=False, selects=float("inf"), written_out=0, loops=True)
 _CURRENT: ContextVar[Layout] = ContextVar("layout", default=CPU)
 
 

@@ -17,10 +17,11 @@ from jaxtyping import Array, Int
 
 from jaxids import layouts
 
-__all__ = ["ACCELERATOR_LANES", "Way", "fold", "run", "unfold"]
+__all__ = ["ACCELERATOR_LANES", "FEWEST", "MEMORY", "Way", "fold", "run", "unfold"]
 
-ACCELERATOR_LANES = 16384  # of a tile
-TURN, LONG = 4, 1000  # steps written out in a turn of the loop, which takes longer to compile, and from how many on
+ACCELERATOR_LANES, FEWEST = 131072, 1024  # of a tile: the most, and the fewest
+MEMORY = 2**25  # numbers in the states of one tile on an accelerator
+TURN, LONG = 4, 1000  # steps written out in a turn of the loop: fewer launches, longer to compile; and from how many on
 ROW = 128  # lanes of the last of two axes
 
 
@@ -32,6 +33,7 @@ class Way(NamedTuple):
     kernel: bool = False
     interpreted: bool = False  # the kernel, operation by operation, on any device
     folded: bool = False  # lanes on two axes
+    turn: int = TURN  # steps written out in a turn of a long loop
 
     @property
     def layout(self) -> layouts.Layout:
@@ -47,7 +49,7 @@ def run(
 ) -> tuple[Any, Any]:
     """The carry at the end, and what is kept of it at every recorded point, points first."""
     if way.steps is not None:
-        return _by_steps(step, trials, carry, at, kept, way.steps)
+        return _by_steps(step, trials, carry, at, kept, way.steps, way.turn if way.steps >= LONG else 1)
     if way.kernel:
         return _by_points(partial(_kernel, step, trials._replace(contexts=()), way), carry, at, kept)
     return _by_points(partial(_loop, step, trials), carry, at, kept)
@@ -75,17 +77,17 @@ def _kernel(step: Step, trials: Any, way: Way, state: Any, target: Int[Array, ""
 
 
 def _by_steps(
-    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], steps: int
+    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], steps: int, turn: int
 ) -> tuple[Any, Any]:
     places = jnp.searchsorted(at, jnp.arange(1, steps + 1), method="compare_all").astype(jnp.int32)
 
-    def turn(now: Int[Array, ""], state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def one(now: Int[Array, ""], state: tuple[Any, Any]) -> tuple[Any, Any]:
         carry = step(now, trials, state[0])
         write = partial(lax.dynamic_update_index_in_dim, index=places[now], axis=0)
         return carry, jax.tree.map(write, state[1], kept(carry))
 
     empty = jax.tree.map(lambda leaf: jnp.zeros((len(at), *leaf.shape), leaf.dtype), kept(carry))
-    return lax.fori_loop(0, steps, turn, (carry, empty), unroll=TURN if steps >= LONG else 1)
+    return lax.fori_loop(0, steps, one, (carry, empty), unroll=turn)
 
 
 def fold(tree: Any) -> Any:

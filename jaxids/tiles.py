@@ -272,15 +272,18 @@ def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, f
 
 
 def tile_width(problem: Problem, platform: str) -> int:
-    """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop."""
+    """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop.
+
+    On an accelerator, as many as keep it busy and fit in its memory.
+    """
     instance = jax.eval_shape(problem.draw, jax.random.key(0))
     if not isinstance(instance, Instance):
         return SEARCHED
-    if platform != "cpu":
-        return loops.ACCELERATOR_LANES
     state = jax.eval_shape(lambda: problem.draw(jax.random.key(0)).prior(problem.belief, 1.0))
     seen = jax.eval_shape(problem.belief.at, instance.features, jax.ShapeDtypeStruct((), jnp.int32))
     apart = instance.features.size if seen.shape else 0  # a belief that knows an action by its index has all inside
     numbers = apart + sum(leaf.size for leaf in jax.tree.leaves(state))
+    if platform != "cpu":
+        return int(np.clip(2 ** int(np.log2(max(loops.MEMORY // numbers, 1))), loops.FEWEST, loops.ACCELERATOR_LANES))
     fit, least = (2 ** int(np.log2(max(room // numbers, 1))) for room in (CACHE, 32 * CACHE))
     return int(np.clip(fit, np.clip(least, 8, 64), 256))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import apart, faults, policies
+from jaxids import apart, faults, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
@@ -70,15 +70,19 @@ def run(
         raise ValueError(f"policy: got {policy.rule!r} on actions that change; it takes a rule that keeps no action")
     problem = sized(problem, int(at[-1]))
     own = {"record": record, "total": total, **(series or {})}
-    apart.check(problem, policy, {name: hook for name, hook in own.items() if hook is not None})
+    hooks = {name: hook for name, hook in own.items() if hook is not None}
+    apart.check(problem, policy, hooks)
     platform = devices[0].platform
     width = tile_width(problem, platform)
     count = -(-trials // width)
     tile = partial(compiled(platform), width=width, series=tuple((series or {}).items()), record=record, total=total)
     problem, policy = jax.tree.map(_default_precision, (problem, policy))
     placed = [jax.device_put((problem, policy, key), device) for device in devices]
-    for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
-        jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))
+    way = ways.chosen(problem, policy, platform, int(at[-1]), hooks, partial(tile, *placed[0], 0))
+    tile = partial(tile, way=way)
+    if platform == "cpu":
+        for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
+            jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))
     x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
 
     def one(index: int, arguments: Any) -> Tile:

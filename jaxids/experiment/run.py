@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, series, simulator, workers
+from jaxids import policies, series, simulator, ways, workers
 from jaxids.experiment import build, policy_names, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
@@ -91,7 +91,8 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
 
 def _full(setting: Table, width: int) -> Table:
     """The setting with what a tile's bits depend on besides."""
-    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": jax.local_devices()[0].platform}
+    platform = jax.local_devices()[0].platform
+    versions = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": platform} | ways.setting(platform)
     versions |= {"precision": jnp.result_type(float).name, "width": width}
     return setting | versions | _generator() | policy_names.source(setting["policy"])
 
