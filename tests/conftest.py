@@ -1,6 +1,8 @@
-"""Types checked at run time, both precisions, and reproducible hypothesis runs."""
+"""Types checked at run time, both precisions, reproducible hypothesis runs, and programs that are compiled once."""
 
 import gc
+import os
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -15,6 +17,13 @@ install_import_hook(
     [f"jaxids.{name}" for name in CHECKED],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
+
+# Programs that several modules or processes run are compiled once, also by the next run of the suite. Every worker has a
+# folder of its own: JAX does not keep one process from reading what another is writing.
+KEPT = Path(__file__).parents[1] / "build/programs" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+for name, value in {"compilation_cache_dir": str(KEPT), "persistent_cache_min_compile_time_secs": 0.3}.items():
+    os.environ[f"JAX_{name.upper()}"] = str(value)  # of processes that tests start
+    jax.config.update(f"jax_{name}", value)
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("reproducible")
