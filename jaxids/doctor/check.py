@@ -19,7 +19,7 @@ from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
 from jaxids.workers import cores, placed
 
-__all__ = ["CPU", "FIRST", "INTERPRETED", "Place", "Ran", "Setup", "accelerator", "attempt", "cpu", "places"]
+__all__ = ["CPU", "FIRST", "INTERPRETED", "Place", "Ran", "Setup", "accelerator", "attempt", "cpu", "places", "program"]
 
 CPU = "cpu"
 FIRST = 10  # steps after which trials are compared one by one
@@ -117,7 +117,7 @@ def attempt(setup: Setup, place: Place, name: str) -> Callable[[], Ran]:
     ran = partial(Ran, place.name, name)
     try:
         start = time.perf_counter()
-        program = _compiled(setup, place, policies.PAPER[name])
+        tile = program(setup, place, policies.PAPER[name])
         seconds = time.perf_counter() - start
     except planes.Unsupported as error:
         return partial(ran, trouble=one_line(str(error)), left_out=True)
@@ -126,7 +126,7 @@ def attempt(setup: Setup, place: Place, name: str) -> Callable[[], Ran]:
 
     def run() -> Ran:
         try:
-            outcome, microseconds = _timed(setup, place, program)
+            outcome, microseconds = _timed(setup, place, tile)
         except Exception as error:
             return ran(compiling=seconds, trouble=f"does not run: {one_line(error)}")
         return ran(outcome, microseconds, seconds)
@@ -134,22 +134,22 @@ def attempt(setup: Setup, place: Place, name: str) -> Callable[[], Ran]:
     return run
 
 
-def _compiled(setup: Setup, place: Place, policy: policies.Policy) -> Callable[[int], Any]:
+def program(setup: Setup, place: Place, policy: policies.Policy) -> Callable[[int], Any]:
     """The tile whose first trial has a given number."""
     arguments = placed((problems.unit_ball(30, 3), policy, jax.random.key(0)), place.device)
-    tile: Any = tiles.compiled(place.device.platform)
+    jitted: Any = tiles.compiled(place.device.platform)
     static = {"width": place.width, "series": (), "record": None, "total": None, "way": place.way}
-    program = tile.lower(*arguments, np.uint32(0), setup.at, **static).compile()
-    return lambda first: jax.device_get(program(*arguments, np.uint32(first), setup.at))
+    tile = jitted.lower(*arguments, np.uint32(0), setup.at, **static).compile()
+    return lambda first: jax.device_get(tile(*arguments, np.uint32(first), setup.at))
 
 
-def _timed(setup: Setup, place: Place, program: Callable[[int], Any]) -> tuple[Outcome, float | None]:
+def _timed(setup: Setup, place: Place, tile: Callable[[int], Any]) -> tuple[Outcome, float | None]:
     """The trials, and the µs for one step of one of them where that is of interest."""
     firsts, times, found = range(0, setup.trials, place.width), [], []
     with ThreadPoolExecutor(cores() if place.device.platform == CPU else 1) as pool:
         for _ in range(REPEATS if place.timed else 1):
             start = time.perf_counter()
-            found = list(pool.map(program, firsts))
+            found = list(pool.map(tile, firsts))
             times.append(time.perf_counter() - start)
     regret = np.concatenate([series["regret"] for series, *_ in found], axis=-1)[:, : setup.trials]
     kinds = np.concatenate([np.asarray(fault.kind) for *_, fault in found])[: setup.trials]

@@ -16,7 +16,7 @@ would have a false alarm (`ALPHA`) from them. Trials of two ways are positively 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -67,14 +67,14 @@ def compare(reference: Outcome, other: Outcome) -> Difference:
     before, after = final[finite].astype(float), final_other[finite].astype(float)
     change = np.where(np.abs(after - before) <= LATE * np.maximum(1, np.abs(before)), 0, after - before)
     errors = float(change.sum() / np.sqrt(np.sum(change**2))) if change.any() else 0.0
-    _, law = stats.ks_2samp(before, before + change, method="asymp") if finite.any() else (0.0, 1.0)
+    law: Any = stats.ks_2samp(before, before + change, method="asymp") if finite.any() else (0.0, 1.0)
     return Difference(
         trials=len(final),
         early=_count(~(np.abs(early_other - early) <= EARLY)),
         late=_count(change != 0) + _count(~finite),
         means=(_mean(final), _mean(final_other)),
         errors=errors,
-        by_law=float(law),
+        by_law=float(law[1]),
         by_pairs=float(2 * stats.norm.sf(abs(errors))),
         faults=(_count(outcomes[0].faults != 0), _count(outcomes[1].faults != 0)),
         broken=(_count(~np.isfinite(final)), _count(~np.isfinite(final_other))),

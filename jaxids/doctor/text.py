@@ -99,9 +99,9 @@ def _size(setup: Setup) -> str:
 def _rules(setup: Setup, found: Findings) -> str:
     return (
         f"{_size(setup)}. Early: trials whose regret differs by more than {EARLY:g} after {min(FIRST, setup.length)} "
-        f"steps; {found.compared[0].difference.allowed} may, as rounding decides between near-equals. Late: trials that "
-        "differ at the end. Off: their mean difference, in standard errors. p law: of the two-sample test of final "
-        "regrets; p pairs: of the difference. With all in order, p-values raise a false alarm in at most "
+        f"steps; {found.compared[0].difference.allowed} may, as rounding decides between near-equals. Late: trials "
+        "that differ at the end. Off: their mean difference, in standard errors. p law: of the two-sample test of "
+        "final regrets; p pairs: of the difference. With all in order, p-values raise a false alarm in at most "
         f"{ALPHA:.0%} of reports (Holm's method)."
     )
 
