@@ -221,7 +221,7 @@ def test_a_way_that_raises_is_reported(doctor, platform):
     assert code == 1
     assert "UCB: does not compile: RuntimeError: INTERNAL: no such instruction" in page
     assert "agrees with cpu on 2 of 2 policies" in page
-    assert page.endswith("Something does not agree.\n")
+    assert page.endswith("Something is not right.\n")
 
 
 def test_a_program_that_fails_when_it_runs_is_reported(doctor):
@@ -288,6 +288,18 @@ def test_a_cpu_that_jax_may_not_use_is_left_out(doctor, monkeypatch):
     assert code == 0
     assert "Left out: the CPU" in page
     assert "gpu kernel agrees with gpu loop on 1 of 1 policies." in page
+
+
+def test_agreement_of_nothing_with_nothing_is_not_right(doctor, monkeypatch):
+    def unsupported(setup, place, policy):
+        if place.way.kernel:
+            raise planes.Unsupported("a gather")
+        return of_law(setup, place, policy)
+
+    monkeypatch.setattr(check, "cpu", lambda: None)
+    code, page = doctor("--policies", "UCB", changed=unsupported, accelerator="gpu")
+    assert code == 1
+    assert "NOT RIGHT: nothing could be compared" in page
 
 
 def test_standard_output_alone(monkeypatch, capsys, tmp_path):

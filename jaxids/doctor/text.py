@@ -59,7 +59,7 @@ def verdict(found: Findings) -> str:
         lines.append(f"- {way} agrees with {reference} on {good} of {len(each_said)} policies.")
     lines += [f"- NOT RIGHT: {each}" for each in wrong]
     lines += [f"- Left out: {each}" for each in [*found.left_out, *_unsupported(found.ran)]]
-    lines.append("Something does not agree." if wrong else "All that was compared agrees.")
+    lines.append("\nSomething is not right." if wrong else "\nAll that was compared agrees.")
     return "\n".join(lines)
 
 
@@ -81,7 +81,8 @@ def _wrong(found: Findings) -> list[str]:
         for each, why in zip(found.compared, said, strict=True)
         if why
     ]
-    return [*found.troubles, *raised, *apart]
+    wrong = [*found.troubles, *raised, *apart]
+    return wrong if wrong or found.compared else ["nothing could be compared"]
 
 
 def _unsupported(ran: Sequence[Ran]) -> list[str]:
