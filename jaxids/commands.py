@@ -175,7 +175,34 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
         outputs.write(arguments.json, store.as_json(found).decode())
 
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench)
+def _add_doctor(commands: Any) -> None:
+    more = (
+        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, by a loop and by a "
+        "kernel, compare and time them, and write a page to paste into an issue. Exit code 1: something is not right."
+    )
+    parser = _add(
+        commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more
+    )
+    parser.add_argument("--policies", type=_policy, nargs="+", metavar="NAME", help="default: all")
+    parser.add_argument("--trials", type=_count, default=1024, metavar="N", help="independent trials (default 1024)")
+    parser.add_argument("--steps", type=_count, metavar="N", help="default: 1000, or 200 without an accelerator")
+    parser.add_argument(
+        "--out",
+        type=_output,
+        default="jaxids-doctor.txt",
+        metavar="FILE",
+        help="default: jaxids-doctor.txt, besides standard output; - is standard output alone",
+    )
+
+
+def _doctor(arguments: argparse.Namespace) -> None:
+    from jaxids.doctor import check, run
+
+    if not run.run(check.Setup(arguments.policies, arguments.trials, arguments.steps), arguments.out):
+        raise SystemExit(1)
+
+
+COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench, _add_doctor)
 
 
 def _count(text: str) -> int:

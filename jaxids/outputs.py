@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["STDOUT", "named", "printed_beside", "write"]
+__all__ = ["STDOUT", "is_replaced", "is_stdout", "named", "printed_beside", "write"]
 
 STDOUT = "-"
 
@@ -25,7 +25,7 @@ def named(text: str) -> str:
 def write(name: str, text: str) -> None:
     """Write a text to what was named."""
     path = Path(name)
-    if name == STDOUT or _is_stdout(path):
+    if is_stdout(name):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")  # the same bytes as in a file
         sys.stdout.write(text)
@@ -40,8 +40,18 @@ def write(name: str, text: str) -> None:
 
 def printed_beside(name: str | None) -> contextlib.AbstractContextManager[object]:
     """While a text is to come on standard output, what is printed goes to standard error."""
-    alone = name is not None and (name == STDOUT or _is_stdout(Path(name)))
+    alone = name is not None and is_stdout(name)
     return contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext()
+
+
+def is_stdout(name: str) -> bool:
+    """Whether what was named is where standard output goes."""
+    return name == STDOUT or _is_stdout(Path(name))
+
+
+def is_replaced(name: str) -> bool:
+    """Whether what was named is a file that each writing replaces."""
+    return not is_stdout(name) and not _is_special(Path(name))
 
 
 def _is_special(path: Path) -> bool:

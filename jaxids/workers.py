@@ -18,7 +18,7 @@ from jaxids import apart, faults, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
-__all__ = ["Tile", "cores", "run"]
+__all__ = ["Tile", "cores", "placed", "run"]
 
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 
@@ -43,6 +43,11 @@ def _default_precision(leaf: Any) -> Array:
     if isinstance(leaf, jax.Array | np.ndarray) and not jnp.issubdtype(leaf.dtype, jnp.floating):
         return jnp.asarray(leaf)
     return jnp.asarray(leaf, jnp.result_type(float))
+
+
+def placed(tree: Any, device: Any) -> Any:
+    """A problem, a policy and a key on a device, every number of one kind."""
+    return jax.device_put(jax.tree.map(_default_precision, tree), device)
 
 
 def run(
@@ -76,12 +81,11 @@ def run(
     width = tile_width(problem, platform)
     count = -(-trials // width)
     tile = partial(compiled(platform), width=width, series=tuple((series or {}).items()), record=record, total=total)
-    problem, policy = jax.tree.map(_default_precision, (problem, policy))
-    placed = [jax.device_put((problem, policy, key), device) for device in devices]
-    way = ways.chosen(problem, policy, platform, int(at[-1]), hooks, partial(tile, *placed[0], 0))
-    tile = partial(tile, way=way)
+    everywhere = [placed((problem, policy, key), device) for device in devices]
+    first = partial(tile, *everywhere[0], 0)
+    tile = partial(tile, way=ways.chosen(problem, policy, platform, int(at[-1]), hooks, first))
     if platform == "cpu":
-        for arguments in placed:  # no steps: only compiles, so that two threads do not compile the same thing
+        for arguments in everywhere:  # no steps: only compiles, so that two threads do not compile the same thing
             jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))
     x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
 
@@ -96,7 +100,7 @@ def run(
     workers = cores() if platform == "cpu" else len(devices)
     pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()
     try:
-        for index, arguments in zip(range(count) if indices is None else indices, cycle(placed), strict=False):
+        for index, arguments in zip(range(count) if indices is None else indices, cycle(everywhere), strict=False):
             if not 0 <= index < count:
                 raise ValueError(f"indices: got {index}; it takes tiles from 0 to {count - 1}")
             pending.append(pool.submit(one, index, arguments))
