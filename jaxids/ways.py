@@ -1,9 +1,8 @@
 """Which way a run takes on its device: by points on a CPU; on a GPU or TPU a kernel that has been tried, else a loop.
 
 Nobody can foresee what a compiler makes of a kernel on a device it was never run on. So the first tile of a kind is run
-both ways for some steps, and the kernel is used only if they agree: after a few steps nearly every trial has the same
-regret, up to rounding (one that flips a near-tie sets a trial apart for good), and later the mean difference is within
-its standard errors. JAXIDS_KERNEL=0 in the environment leaves the kernel out.
+both ways for some steps, and the kernel is used only if they agree as `agreement` has it. JAXIDS_KERNEL=0 in the
+environment leaves the kernel out.
 """
 
 import os
@@ -19,13 +18,11 @@ from jaxids import apart, loops, planes, policies
 from jaxids.problems import Changing, Instance, Problem
 from jaxids.words import in_short
 
-__all__ = ["VARIABLE", "agree", "chosen", "setting"]
+__all__ = ["VARIABLE", "chosen", "setting"]
 
 VARIABLE = "JAXIDS_KERNEL"
 EARLY, LATE = 10, 300  # steps after which the two ways are compared
-APART = 1e-3  # regrets that differ by more are of trials that went apart
-SHARE = 0.01  # of trials that may be apart early
-ERRORS = 5.0  # standard errors that the mean difference may be away from 0: wrongly once in two million
+ALPHA = 1e-6  # how often a kernel that is right is left out
 _tried: dict[Any, bool] = {}
 
 
@@ -75,29 +72,26 @@ def _trusted(loop: loops.Way, kernel: loops.Way, first: partial[Any]) -> bool:
         compiled.trace(*first.args, at, **first.keywords, way=kernel)
     except planes.Unsupported:
         return False
-    by_loop = np.asarray(first(at, way=loop)[0]["regret"])
+    by_loop = _outcome(first(at, way=loop))
     try:
-        by_kernel = np.asarray(first(at, way=kernel)[0]["regret"])
+        by_kernel = _outcome(first(at, way=kernel))
     except Exception as error:  # whatever a compiler says that was never tried on this device
         _say(f"the kernel does not run here ({type(error).__name__}: {in_short(str(error))})")
         return False
-    if said := agree(by_kernel, by_loop):
-        _say(f"the kernel and XLA's loop do not agree ({said})")
+    from jaxids import agreement  # imports SciPy's statistics, which a CPU does without
+
+    (said,) = agreement.reasons(
+        [agreement.compare(*(agreement.Outcome(*each) for each in (by_loop, by_kernel)))], ALPHA
+    )
+    if said:
+        _say(f"the kernel and XLA's loop do not agree ({'; '.join(said)})")
     return not said
 
 
-def agree(one: np.ndarray, other: np.ndarray) -> str:
-    """Nothing if the regrets [R, n] of two ways agree, early at the first point and late at the last; else why not."""
-    if not (np.all(np.isfinite(one)) and np.all(np.isfinite(other))):
-        return "regrets that are not finite"
-    gone = np.mean(np.abs(one[0] - other[0]) > APART)
-    if gone > SHARE:
-        return f"{gone:.1%} of trials differ after a few steps; up to {SHARE:.0%} may"
-    away = one[-1].astype(float) - other[-1]
-    error = np.std(away) / np.sqrt(away.size)
-    if abs(np.mean(away)) > ERRORS * error + APART:
-        return f"mean regrets differ by {np.mean(away):.3g} ± {error:.2g} later"
-    return ""
+def _outcome(ran: Any) -> tuple[np.ndarray, ...]:
+    """Early and late regrets of a tile, and no faults: who runs on raises those."""
+    early, late = np.asarray(ran[0]["regret"])
+    return early, late, np.zeros(late.shape)
 
 
 def _say(what: str) -> None:

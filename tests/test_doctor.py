@@ -12,9 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxids import cli, faults, outputs, planes, policies, problems, simulate
-from jaxids.doctor import check, compare, machine, run, text
-from jaxids.doctor.compare import Outcome
+from jaxids import agreement, cli, faults, outputs, planes, policies, problems, simulate
+from jaxids.agreement import Outcome
+from jaxids.doctor import check, machine, run, text
 
 NAMES = ("UCB", "W-UCB", "IDS-UCB")
 
@@ -39,14 +39,14 @@ def real():
 
 
 def why(reference, other):
-    return "; ".join(compare.reasons([compare.compare(reference, other)])[0])
+    return "; ".join(agreement.reasons([agreement.compare(reference, other)])[0])
 
 
 def test_the_same_outcome_agrees(real):
     each = real["W-UCB", 0]
     assert why(each, each) == ""
     rounded = each._replace(early=each.early * (1 + 1e-6), final=each.final * (1 + 1e-5))
-    difference = compare.compare(each, rounded)
+    difference = agreement.compare(each, rounded)
     assert (difference.early, difference.late, difference.errors, difference.by_law) == (0, 0, 0, 1)
 
 
@@ -55,7 +55,7 @@ def test_a_few_trials_that_rounding_decides_agree(real):
     flipped = np.arange(512) < 2
     mixed = each._replace(**{n: np.where(flipped, getattr(other, n), getattr(each, n)) for n in ("early", "final")})
     assert why(each, mixed) == ""
-    assert compare.compare(each, mixed).early == 2
+    assert agreement.compare(each, mixed).early == 2
 
 
 def test_other_noise_is_seen_in_the_first_steps(real):
@@ -94,7 +94,7 @@ def test_faults_and_what_is_not_finite_are_seen(real):
 def test_outcomes_of_other_sizes_are_refused(real):
     each = real["W-UCB", 0]
     with pytest.raises(ValueError, match="same trials"):
-        compare.compare(each, Outcome(*(part[:5] for part in each)))
+        agreement.compare(each, Outcome(*(part[:5] for part in each)))
 
 
 def test_false_alarms_are_as_rare_as_stated():
@@ -102,15 +102,15 @@ def test_false_alarms_are_as_rare_as_stated():
     for _ in range(600):
         pairs = rng.lognormal(3, 0.7, (13, 2, 128))
         same = np.zeros(128)
-        differences = [compare.compare(outcome(same, a), outcome(same, b)) for a, b in pairs]
-        alarms += any(compare.reasons(differences))
+        differences = [agreement.compare(outcome(same, a), outcome(same, b)) for a, b in pairs]
+        alarms += any(agreement.reasons(differences))
     assert alarms <= 17
 
 
 def test_holm_takes_p_values_together():
-    rejected = compare._holm(np.array([0.02, 0.001, 0.5, 0.004]), 0.0125)
+    rejected = agreement._holm(np.array([0.02, 0.001, 0.5, 0.004]), 0.0125)
     assert rejected.tolist() == [False, True, False, True]
-    assert compare._holm(np.array([]), 0.01).size == 0
+    assert agreement._holm(np.array([]), 0.01).size == 0
 
 
 def test_shown_text_has_no_home_folder_and_one_line(monkeypatch):

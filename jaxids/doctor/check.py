@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from jaxids import loops, planes, policies, problems, tiles
-from jaxids.doctor.compare import Outcome
+from jaxids.agreement import Outcome
 from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
 from jaxids.workers import cores, placed

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 
 from jaxids import checks, outputs
+from jaxids.agreement import compare
 from jaxids.bench.table import progress
 from jaxids.doctor import check, machine, text
 from jaxids.doctor.check import Place, Ran, Setup
-from jaxids.doctor.compare import compare
 from jaxids.workers import cores
 
 __all__ = ["run"]

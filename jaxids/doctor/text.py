@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from jaxids.agreement import ALPHA, EARLY, Difference, reasons
 from jaxids.bench.table import number
 from jaxids.doctor.check import FIRST, Ran, Setup
-from jaxids.doctor.compare import ALPHA, EARLY, Difference, reasons
 
 __all__ = ["Compared", "Findings", "agrees", "page", "table", "verdict"]
 
