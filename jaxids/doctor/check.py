@@ -19,11 +19,25 @@ from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
 from jaxids.workers import cores, placed
 
-__all__ = ["CPU", "FIRST", "INTERPRETED", "Place", "Ran", "Setup", "accelerator", "attempt", "cpu", "places", "program"]
+__all__ = [
+    "CPU",
+    "FIRST",
+    "FOLDED",
+    "INTERPRETED",
+    "Place",
+    "Ran",
+    "Setup",
+    "accelerator",
+    "attempt",
+    "cpu",
+    "places",
+    "program",
+]
 
 CPU = "cpu"
 FIRST = 10  # steps after which trials are compared one by one
-INTERPRETED = ("W-UCB", "IDS-UCB")  # policies whose kernel is interpreted unless others are asked for: it takes long
+INTERPRETED = ("W-UCB", "IDS-UCB")  # policies whose kernel is interpreted unless others are named: it takes long
+FOLDED = ("W-UCB", "W-TS", "IDS-UCB")  # the same of lanes on two axes on a CPU, one of each family
 LANES = 1024  # of a tile of an accelerator's program on the CPU
 REPEATS = 3  # runs, of which the fastest counts
 STEPS = {True: 1000, False: 200}  # by default, with an accelerator and without
@@ -97,13 +111,13 @@ def places(setup: Setup) -> list[Place]:
     width = tiles.tile_width(problems.unit_ball(30, 3), CPU)
     found = [] if host is None else [Place(CPU, host, loops.Way(), width, names)]
     if device is None:
-        few = names if setup.policies else tuple(name for name in names if name in INTERPRETED)
         laid_out = partial(Place, device=host, width=LANES, timed=False)
+        few, fewer = (names if setup.policies else tuple(n for n in names if n in few) for few in (FOLDED, INTERPRETED))
         return [
             *found,
             laid_out("gpu layout", way=loops.Way("gpu", steps=setup.length), policies=names),
-            laid_out("tpu layout", way=loops.Way("tpu", steps=setup.length, folded=True), policies=names),
-            laid_out("gpu kernel, interpreted", way=loops.Way("gpu", kernel=True, interpreted=True), policies=few),
+            laid_out("tpu layout", way=loops.Way("tpu", steps=setup.length, folded=True), policies=few),
+            laid_out("gpu kernel, interpreted", way=loops.Way("gpu", kernel=True, interpreted=True), policies=fewer),
         ]
     kind, there = device.platform, partial(Place, device=device, width=loops.ACCELERATOR_LANES, policies=names)
     found.append(there(f"{kind} loop", way=loops.Way(kind, steps=setup.length)))

@@ -84,9 +84,9 @@ def _left_out(setup: Setup) -> list[str]:
         if idle := list(machine.plugins()):
             said.append(f"devices of {', '.join(idle)}: installed, but JAX uses none{told}")
         if setup.policies is None:
-            said.append(
-                f"the kernel, interpreted, of all but {', '.join(check.INTERPRETED)}, as it takes long to compile"
-            )
+            long = "they take long to compile; --policies names others"
+            said.append(f"the tpu layout of all but {', '.join(check.FOLDED)}, ")
+            said[-1] += f"and the interpreted kernel of all but {', '.join(check.INTERPRETED)}: {long}"
     elif check.cpu() is None:
         said.append("the CPU: JAX_PLATFORMS has it not; it takes cpu after the others, as cuda,cpu")
     others = [each for each in jax.local_devices()[1:] if check.accelerator() is not None]
