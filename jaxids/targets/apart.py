@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +30,7 @@ class _Pickler(pickle.Pickler):
         return (importlib.import_module, (obj.__name__,)) if isinstance(obj, ModuleType) else NotImplemented
 
 
-def compiled(request: Request) -> Iterator[Program | Refused]:
+def compiled(request: Request) -> Generator[Program | Refused, None, None]:
     """The programs of a request, in the order of its policies, each as soon as it is compiled."""
     devices.check(request.target)
     if not 1 <= request.every <= request.steps:
@@ -39,8 +39,8 @@ def compiled(request: Request) -> Iterator[Program | Refused]:
     _Pickler(pickled).dump(request)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
         command = [sys.executable, "-W", "ignore", "-m", "jaxids.targets.apart", folder]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
-        with subprocess.Popen(command, env=_environment(request, folder), **pipes) as process:
+        pipe, environment = subprocess.PIPE, _environment(request, folder)
+        with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=said) as process:
             try:
                 yield from _told(process, pickled.getvalue())
             finally:

@@ -51,14 +51,13 @@ def _compiled(request: Request, policy: Any, target: devices.Target, folder: str
     given = jax.tree.map(shape, (request.problem, policy, jax.random.key(0), jnp.int32(0), at))
     options = {"xla_dump_to": folder} if target.platform == "gpu" else None
     hooks, way = {"series": (), "record": None, "total": None}, way_of(request, target.platform)
-    traced = tiles.compiled(target.platform).trace(*given, width=request.lanes, **hooks, way=way)
+    run: Any = tiles.compiled(target.platform)
+    traced = run.trace(*given, width=request.lanes, **hooks, way=way)
     lowered = traced.lower(lowering_platforms=("cuda" if target.platform == "gpu" else "tpu",))
     return lowered.compile(compiler_options=options)
 
 
-def _read(
-    request: Request, name: str, target: devices.Target, compiled: Any, folder: Path, seconds: float
-) -> Program:
+def _read(request: Request, name: str, target: devices.Target, compiled: Any, folder: Path, seconds: float) -> Program:
     module = hlo.parse(compiled.as_text())
     loop = hlo.main(module)
     body = loop.called("body") if loop else module.entry
@@ -77,7 +76,7 @@ def _read(
         registers=code[0].used if code[0] else None,
         spilled=code[0].spilled if code[0] else None,
         instructions=code[1],
-        cycles=cycles / turn if cycles and not kernels else None,
+        cycles=None if cycles is None else cycles / turn,
         seconds=seconds,
     )
 
@@ -107,9 +106,7 @@ def _launched(folder: Path, module: hlo.Module) -> int:
     return thunks.launches(loop.body if loop else nodes, iter(inner))
 
 
-def _code(
-    request: Request, target: devices.Target, folder: Path
-) -> tuple[machine_code.Registers | None, int | None]:
+def _code(request: Request, target: devices.Target, folder: Path) -> tuple[machine_code.Registers | None, int | None]:
     """Registers and instructions of the kernel of many steps."""
     if target.platform == "gpu":
         path = max(folder.glob("*.ptx"), key=lambda each: each.stat().st_size)

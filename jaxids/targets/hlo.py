@@ -96,7 +96,7 @@ def trips(module: Module, loop: Instruction) -> int | None:
 
 
 def inside(module: Module, computation: str, times: int = 1) -> Iterator[tuple[Instruction, int]]:
-    """What a computation runs, in order, and how often; a loop of an unknown count once, of a conditional everything."""
+    """What a computation runs, in order, and how often; a loop of unknown count once, of a conditional all."""
     for each in module.computations[computation]:
         yield each, times
         if each.code == "while":

@@ -32,7 +32,7 @@ class Program(NamedTuple):
     registers: int | None  # of a thread of the kernel, where there is one and ptxas
     spilled: int | None  # bytes of them
     instructions: int | None  # for a step of the kernel: PTX, or bundles of a TPU
-    cycles: float | None  # for a step through XLA, by the compiler of a TPU
+    cycles: float | None  # for a step of what XLA made, by the compiler of a TPU
     seconds: float  # to compile
 
 
