@@ -80,7 +80,9 @@ def test_loops_of_known_counts_do_not_stop():
     assert hlo.stops(parsed, loop, "gpu") == 0
 
 
-@pytest.mark.parametrize(("changed", "stops"), [({"outer": ""}, 1), ({"inner": ""}, 1), ({"inner": "", "outer": ""}, 2)])
+@pytest.mark.parametrize(
+    ("changed", "stops"), [({"outer": ""}, 1), ({"inner": ""}, 1), ({"inner": "", "outer": ""}, 2)]
+)
 def test_a_loop_of_unknown_count_stops_a_gpu_and_no_tpu(changed, stops):
     parsed, loop = module(**changed)
     assert hlo.stops(parsed, loop, "gpu") == stops
