@@ -57,7 +57,8 @@ pytestmark = pytest.mark.skipif(
 
 def asked(target, problem, way, names):
     size = (loops.ACCELERATOR_LANES, 5000, 100) if problem == "full" else (LANES, 40, 10)
-    return Request(target, PROBLEMS[problem], {name: policies.PAPER[name] for name in names}, way, *size)
+    chosen, code = {name: policies.PAPER[name] for name in names}, problem != "full" or target == "h100"
+    return Request(target, PROBLEMS[problem], chosen, way, *size, code=code)
 
 
 REQUESTS = {
@@ -68,6 +69,7 @@ REQUESTS = {
     ("h100", "linear", "loop"): LAUNCHES,
     ("h100", "kernel", "loop"): LAUNCHES,
     ("v5e", "full", "kernel"): FUSED,
+    ("v5e", "linear", "kernel"): ("W-UCB",),
     ("a100", "linear", "loop"): ("W-UCB",),
     ("a100", "linear", "kernel"): ("W-UCB",),
 }
@@ -117,10 +119,22 @@ def test_a_hundred_steps_are_one_launch(programs, target, name):
     assert program.turn >= 100
     assert program.launches <= 1
     assert program.stops == 0
-    assert program.instructions > 100
-    if target == "h100" and machine_code.ptxas():
-        assert 32 <= program.registers <= 255
-        assert program.spilled >= 0
+    assert program.temporaries <= loops.ACCELERATOR_LANES * TEMPORARIES
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_kernels_on_an_h100_are_short_and_hold_their_state_in_registers(programs, name):
+    program = programs("h100", "full", "kernel")[name]
+    assert 1000 < program.instructions < 20000
+    if machine_code.ptxas():
+        assert 128 <= program.registers <= 255
+        assert program.spilled < 4096
+
+
+def test_the_bundles_of_a_tpu_are_counted(programs):
+    program = programs("v5e", "linear", "kernel")["W-UCB"]
+    assert 100 < program.instructions < 1000
+    assert program.registers is None
 
 
 def test_an_a100_runs_without_the_host_as_well(programs):

@@ -1,4 +1,4 @@
-"""What compilers write is read as it is meant, on small texts by hand; stops at the host are seen where there are some."""
+"""What compilers write is read as it is meant, on small texts by hand, and stops at the host are seen in them."""
 
 import subprocess
 import sys

@@ -4,6 +4,7 @@ The request goes in by a pipe, pickled; programs come out as lines of JSON. What
 kept, and shown only if they fail.
 """
 
+import contextlib
 import importlib
 import io
 import json
@@ -54,8 +55,9 @@ def compiled(request: Request) -> Generator[Program | Refused, None, None]:
 def _told(process: subprocess.Popen[bytes], pickled: bytes) -> Iterator[Program | Refused]:
     assert process.stdin
     assert process.stdout
-    process.stdin.write(pickled)
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # of one that has failed already, and says why
+        process.stdin.write(pickled)
+        process.stdin.close()
     for line in process.stdout:
         content = json.loads(line)
         yield (Refused if "reason" in content else Program)(**content)
@@ -65,7 +67,7 @@ def _told(process: subprocess.Popen[bytes], pickled: bytes) -> Iterator[Program 
 def _environment(request: Request, folder: str) -> dict[str, str]:
     """JAX itself runs on the CPU; a TPU's compiler writes the code of kernels to the folder."""
     given = {**os.environ, "JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    if request.way == "kernel":
+    if request.way == "kernel" and request.code:
         given["LIBTPU_INIT_ARGS"] = f"--xla_jf_dump_to={folder} --xla_jf_dump_llo_text=true"
     return given
 

@@ -64,7 +64,10 @@ def _read(request: Request, name: str, target: devices.Target, compiled: Any, fo
     inside = list(hlo.inside(module, body))
     turn, kernels = _turn(request), sum(times for each, times in inside if _is_kernel(each))
     launched = _launched(folder, module) if target.platform == "gpu" else sum(n for e, n in inside if _is_work(e))
-    cycles, code = hlo.cycles(module, body), _code(request, target, folder) if kernels else (None, None)
+    cycles, code = (
+        hlo.cycles(module, body),
+        _code(request, target, folder) if kernels and request.code else (None, None),
+    )
     return Program(
         policy=name,
         turn=turn,

@@ -17,6 +17,7 @@ class Request(NamedTuple):
     lanes: int
     steps: int
     every: int  # a recorded point
+    code: bool = True  # whether machine code is read, which makes a TPU's compiler ten times slower
 
 
 class Program(NamedTuple):
