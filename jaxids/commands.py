@@ -4,6 +4,7 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 """
 
 import argparse
+import contextlib
 import io
 import os
 import tomllib
@@ -157,10 +158,13 @@ def _add_bench(commands: Any) -> None:
 
 def _bench(arguments: argparse.Namespace) -> None:
     if arguments.target:
-        os.environ["JAX_PLATFORMS"] = "cpu"  # the only one that is measured; plugins of others complain of no device
-    from jaxids import checks
+        os.environ["JAX_PLATFORMS"] = "cpu"  # the only one that is measured
+    from jaxids.targets import quiet
 
-    checks.devices()
+    with quiet.quiet() if arguments.target else contextlib.nullcontext():
+        from jaxids import checks
+
+        checks.devices()
     if arguments.kernel:
         _bench_kernel(arguments)
         return
