@@ -4,13 +4,15 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 """
 
 import argparse
+import contextlib
 import io
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jaxids import outputs
+from jaxids import outputs, targets
 from jaxids.experiment import keys
 from jaxids.names import THIRTEEN
 
@@ -144,25 +146,45 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument(
         "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
     )
+    parser.add_argument(
+        "--target",
+        type=_target,
+        metavar="NAME",
+        help=f"compile for an accelerator that is not there, one of {', '.join(targets.NAMES)}: what becomes of a step",
+    )
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=_output, metavar="FILE", help="write the numbers to a file as well")
 
 
 def _bench(arguments: argparse.Namespace) -> None:
-    from jaxids import checks
+    if arguments.target:
+        os.environ["JAX_PLATFORMS"] = "cpu"  # the only one that is measured
+    from jaxids.targets import quiet
 
-    checks.devices()
+    with quiet.quiet() if arguments.target else contextlib.nullcontext():
+        from jaxids import checks
+
+        checks.devices()
     if arguments.kernel:
         _bench_kernel(arguments)
         return
     from jaxids.bench import measure
 
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
-    measure.run(measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes), arguments.json)
+    setup = measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes)
+    if not arguments.target:
+        measure.run(setup, arguments.json)
+        return
+    from jaxids.bench import targets as of_targets
+
+    try:
+        of_targets.run(of_targets.Setup(arguments.target, setup), arguments.json)
+    except ValueError as error:
+        raise ValueError(f"--{error}" if str(error).startswith("target:") else str(error)) from None
 
 
 def _bench_kernel(arguments: argparse.Namespace) -> None:
-    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), "")):
+    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), ""), ("target", None, "")):
         if getattr(arguments, name) != default:
             raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
     from jaxids.bench import points, searches
@@ -216,6 +238,12 @@ def _policy(text: str) -> str:
         return text
     hint = keys.nearest(text, list(THIRTEEN))
     raise argparse.ArgumentTypeError(f"got {text!r}; it takes names of the paper's policies ({hint})")
+
+
+def _target(text: str) -> str:
+    if text not in targets.NAMES:
+        raise argparse.ArgumentTypeError(f"got {text!r}; it takes one of {', '.join(targets.NAMES)}")
+    return text
 
 
 def _output(text: str) -> str:

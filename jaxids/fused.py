@@ -7,7 +7,7 @@ for every plane (Mosaic).
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from jaxtyping import Array, Int
 
 from jaxids import layouts, planes, rows
 
-__all__ = ["BLOCKS", "LARGEST", "advance", "program"]
+__all__ = ["BLOCKS", "LARGEST", "Kernel", "kernel", "program"]
 
 BLOCKS = {"gpu": (128,), "tpu": (8, 128)}  # lanes of one program
 LARGEST = {"gpu": 8000, "tpu": 40000}  # operations of a step: more take minutes to compile
@@ -35,31 +35,29 @@ def program(step: Callable[..., Any], trials: Any, carry: Any, platform: str) ->
     return closed
 
 
-def advance(
-    step: Callable[..., Any],
-    first: Int[Array, ""],
-    last: Int[Array, ""],
-    trials: Any,
-    carry: Any,
-    platform: str,
-    interpret: bool = False,
-) -> Any:
-    """The carry after the steps from `first` to `last`, all of them in one kernel."""
+class Kernel(NamedTuple):
+    """A step as a kernel: the carry as rows before the first step, how it goes on, and what it is as arrays."""
+
+    start: dict[str, Array]
+    advance: Callable[[Int[Array, ""], dict[str, Array], Int[Array, ""]], dict[str, Array]]
+    carry: Callable[[dict[str, Array]], Any]
+
+
+def kernel(step: Callable[..., Any], trials: Any, carry: Any, platform: str, interpret: bool = False) -> Kernel:
+    """The kernel of a step; what trials are is packed once, and the carry stays packed between launches."""
     closed, width, block = program(step, trials, carry, platform), trials.noise.shape[-1], BLOCKS[platform]
     leaves, tree = jax.tree.flatten(carry)
     fixed = [*closed.consts, *jax.tree.leaves(trials)]
-    wide = [leaf.shape[-1:] == (width,) for leaf in fixed]
-    numbers = [leaf.reshape(-1) for leaf, lanes in zip(fixed, wide, strict=True) if not lanes]
-    of_trials = rows.pack([leaf for leaf, lanes in zip(fixed, wide, strict=True) if lanes], block)
+    numbers = [leaf for leaf in fixed if leaf.shape[-1:] != (width,)]
+    of_trials = rows.pack([leaf for leaf in fixed if leaf.shape[-1:] == (width,)], block)
     of_carry = rows.pack(leaves, block)
     counts = np.cumsum([1, len(numbers), len(of_trials.values), len(of_carry.values)])
 
-    def kernel(*refs: Any) -> None:
+    def body(*refs: Any) -> None:
         (limits,), few, many, state, result = (refs[a:b] for a, b in pairwise([0, *counts, len(refs)]))
-        shapes = [leaf.shape for leaf, lanes in zip(fixed, wide, strict=True) if not lanes]
-        shared = iter([_numbers(ref, shape, block) for ref, shape in zip(few, shapes, strict=True)])
+        shared = iter([_numbers(ref, leaf.shape, block) for ref, leaf in zip(few, numbers, strict=True)])
         own = iter(rows.read(of_trials, many, block))
-        given = [next(own if lanes else shared) for lanes in wide]
+        given = [next(own if leaf.shape[-1:] == (width,) else shared) for leaf in fixed]
         start = rows.read(of_carry, state, block)
 
         def turn(now: Int[Array, ""], state: list[Array]) -> list[Array]:
@@ -73,10 +71,9 @@ def advance(
         end = lax.fori_loop(limits[0], limits[1], turn, [entry for part in start for entry in part.flat])
         rows.write(of_carry, result, iter(end), block)
 
-    everything = [*of_trials.values.values(), *of_carry.values.values()]
-    specs = [_blocks_of(each, block) for each in everything]
-    after = pl.pallas_call(
-        kernel,
+    specs = [_blocks_of(each, block) for each in (*of_trials.values.values(), *of_carry.values.values())]
+    call = pl.pallas_call(
+        body,
         grid=(width // int(np.prod(block)),),
         in_specs=[_shared(platform)] * (1 + len(numbers)) + specs,
         out_specs=specs[len(of_trials.values) :],
@@ -84,8 +81,16 @@ def advance(
         input_output_aliases={int(counts[2]) + i: i for i in range(len(of_carry.values))},
         interpret=interpret,
         compiler_params=None if interpret else _options(platform),
-    )(jnp.stack([first, last]), *numbers, *everything)
-    return tree.unflatten(rows.unpack(of_carry._replace(values=dict(zip(of_carry.values, after, strict=True))), block))
+    )
+    given = [leaf.reshape(-1) for leaf in numbers] + list(of_trials.values.values())
+
+    def advance(first: Int[Array, ""], before: dict[str, Array], last: Int[Array, ""]) -> dict[str, Array]:
+        return dict(zip(before, call(jnp.stack([first, last]), *given, *before.values()), strict=True))
+
+    def arrays(values: dict[str, Array]) -> Any:
+        return tree.unflatten(rows.unpack(of_carry._replace(values=values), block))
+
+    return Kernel(of_carry.values, advance, arrays)
 
 
 def _numbers(ref: Any, shape: tuple[int, ...], block: tuple[int, ...]) -> planes.Planes:

@@ -51,29 +51,29 @@ def run(
     if way.steps is not None:
         return _by_steps(step, trials, carry, at, kept, way.steps, way.turn if way.steps >= LONG else 1)
     if way.kernel:
-        return _by_points(partial(_kernel, step, trials._replace(contexts=()), way), carry, at, kept)
-    return _by_points(partial(_loop, step, trials), carry, at, kept)
+        return _by_kernel(step, trials, carry, at, kept, way)
 
-
-def _by_points(
-    until: Callable[[Any, Int[Array, ""]], Any], carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any]
-) -> tuple[Any, Any]:
-    def to_next(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
-        now, carry = until(state, target)
+    def until(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
+        now, carry = lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
         return (now, carry), kept(carry)
 
-    (_, end), all_kept = lax.scan(to_next, (jnp.int32(0), carry), at)
+    (_, end), all_kept = lax.scan(until, (jnp.int32(0), carry), at)
     return end, all_kept
 
 
-def _loop(step: Step, trials: Any, state: Any, target: Int[Array, ""]) -> Any:
-    return lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
-
-
-def _kernel(step: Step, trials: Any, way: Way, state: Any, target: Int[Array, ""]) -> Any:
+def _by_kernel(
+    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], way: Way
+) -> tuple[Any, Any]:
     from jaxids import fused  # imports Pallas, which a CPU does without
 
-    return target, fused.advance(step, state[0], target, trials, state[1], way.platform, way.interpreted)
+    kernel = fused.kernel(step, trials._replace(contexts=()), carry, way.platform, way.interpreted)
+
+    def until(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
+        after = kernel.advance(*state, target)
+        return (target, after), kept(kernel.carry(after))
+
+    (_, end), all_kept = lax.scan(until, (jnp.int32(0), kernel.start), at)
+    return kernel.carry(end), all_kept
 
 
 def _by_steps(
