@@ -69,7 +69,8 @@ def _by_kernel(
     kernel = fused.kernel(step, trials._replace(contexts=()), carry, way.platform, way.interpreted)
 
     def until(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
-        after = kernel.advance(*state, target)
+        now, before = state
+        after = kernel.advance(now, before, target)
         return (target, after), kept(kernel.carry(after))
 
     (_, end), all_kept = lax.scan(until, (jnp.int32(0), kernel.start), at)
