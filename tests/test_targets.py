@@ -9,20 +9,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
-from jaxids import kernels, loops, policies, problems
-from jaxids.bench import measure
+from jaxids import loops, policies
 from jaxids.targets import apart, devices, machine_code
 from jaxids.targets.program import Request
 
-X = np.linspace(0, 1, 6)
-PROBLEMS = {
-    "linear": problems.linear(*(bandit := measure.instance(6, 2))[:3], rho_bound=bandit[3]),
-    "kernel": problems.gp(X[:, None], kernels.rbf(0.2), 0.2 + 0.3 * X),
-    "full": problems.linear(*(bandit := measure.instance(30, 3))[:3], rho_bound=bandit[3]),
-}
 LAUNCHES = {  # for a step at small size, on an H100 and, of fusions, on a TPU v5e
     "UCB": (11, 28),
     "W-UCB": (11, 29),
@@ -56,9 +48,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def asked(target, problem, way, names):
-    size = (loops.ACCELERATOR_LANES, 5000, 100) if problem == "full" else (LANES, 40, 10)
-    chosen, code = {name: policies.PAPER[name] for name in names}, problem != "full" or target == "h100"
-    return Request(target, PROBLEMS[problem], chosen, way, *size, code=code)
+    full = problem == "full"
+    actions, *size = (30, 3, way, loops.ACCELERATOR_LANES, 5000, 100) if full else (6, 2, way, LANES, 40, 10)
+    belief, code = "kernel" if problem == "kernel" else "linear", not full or target == "h100"
+    return Request(target, list(names), actions, *size, belief=belief, code=code)
 
 
 REQUESTS = {

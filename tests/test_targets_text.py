@@ -224,13 +224,13 @@ def test_names_and_numbers_that_are_none_are_refused(capsys, monkeypatch):
         devices.named("h200")
     monkeypatch.setattr(devices, "check", devices.named)
     with pytest.raises(ValueError, match="every: got 50; it takes a whole number from 1 to steps = 40"):
-        next(apart.compiled(Request("h100", None, {}, "loop", 1024, 40, 50)))
+        next(apart.compiled(Request("h100", [], 6, 2, "loop", 1024, 40, 50)))
 
 
 def test_a_compiler_that_fails_is_quoted(monkeypatch):
     monkeypatch.setattr(devices, "check", lambda _: None)
     with pytest.raises(RuntimeError, match=r"^h300: ValueError: target: got 'h300'; it takes one of"):
-        list(apart.compiled(Request("h300", None, {"W-UCB": None}, "loop", 1024, 40, 10)))
+        list(apart.compiled(Request("h300", ["W-UCB"], 6, 2, "loop", 1024, 40, 10)))
 
 
 def test_descriptions_ship_with_the_package():

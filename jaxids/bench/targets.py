@@ -9,7 +9,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from jaxids import loops, outputs, policies, problems
+from jaxids import loops, outputs, policies
 from jaxids.bench import measure, table
 from jaxids.targets import apart, devices, estimate
 from jaxids.targets.program import Program, Refused, Request, WayName
@@ -87,10 +87,9 @@ def _printed(setup: Setup, target: devices.Target, times: list[float]) -> list[R
 
 
 def _programs(setup: Setup, way: WayName) -> Generator[Program | Refused, None, None]:
-    *fixed, rho_bound = measure.instance(setup.measured.actions, setup.measured.dim)
-    problem = problems.linear(*fixed, rho_bound=rho_bound)
-    chosen = {name: policies.PAPER[name] for name in setup.measured.policies}
-    return apart.compiled(Request(setup.target, problem, chosen, way, setup.lanes, setup.steps, setup.every))
+    measured = setup.measured
+    sizes = measured.actions, measured.dim, way, setup.lanes, setup.steps, setup.every
+    return apart.compiled(Request(setup.target, measured.policies, *sizes))
 
 
 def _estimate(program: Program | Refused, target: devices.Target, lanes: int) -> float | None:

@@ -1,22 +1,17 @@
 """Compiles for a target in a process of its own, which tells of every policy as soon as it is done.
 
-The request goes in by a pipe, pickled; programs come out as lines of JSON. What the compilers say on standard error is
+The request goes in by a pipe, programs come out, all as lines of JSON. What the compilers say on standard error is
 kept, and shown only if they fail.
 """
 
 import contextlib
-import importlib
-import io
 import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from jaxids.targets import devices
 from jaxids.targets.program import Program, Refused, Request
@@ -24,26 +19,17 @@ from jaxids.targets.program import Program, Refused, Request
 __all__ = ["compiled"]
 
 
-class _Pickler(pickle.Pickler):
-    """Takes modules as well, by name: a belief is one."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        return (importlib.import_module, (obj.__name__,)) if isinstance(obj, ModuleType) else NotImplemented
-
-
 def compiled(request: Request) -> Generator[Program | Refused, None, None]:
     """The programs of a request, in the order of its policies, each as soon as it is compiled."""
     devices.check(request.target)
     if not 1 <= request.every <= request.steps:
         raise ValueError(f"every: got {request.every}; it takes a whole number from 1 to steps = {request.steps}")
-    pickled = io.BytesIO()
-    _Pickler(pickled).dump(request)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
         command = [sys.executable, "-W", "ignore", "-m", "jaxids.targets.apart", folder]
         pipe, environment = subprocess.PIPE, _environment(request, folder)
         with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=said) as process:
             try:
-                yield from _told(process, pickled.getvalue())
+                yield from _told(process, json.dumps(request._asdict()).encode())
             finally:
                 process.kill()
         said.seek(0)
@@ -52,11 +38,11 @@ def compiled(request: Request) -> Generator[Program | Refused, None, None]:
             raise RuntimeError(f"{request.target}: {''.join(last) or 'the compiler ended without a word'}")
 
 
-def _told(process: subprocess.Popen[bytes], pickled: bytes) -> Iterator[Program | Refused]:
+def _told(process: subprocess.Popen[bytes], request: bytes) -> Iterator[Program | Refused]:
     assert process.stdin
     assert process.stdout
     with contextlib.suppress(BrokenPipeError):  # of one that has failed already, and says why
-        process.stdin.write(pickled)
+        process.stdin.write(request)
         process.stdin.close()
     for line in process.stdout:
         content = json.loads(line)
@@ -74,7 +60,7 @@ def _environment(request: Request, folder: str) -> dict[str, str]:
 
 
 def _main(folder: Path) -> None:
-    request: Request = pickle.load(sys.stdin.buffer)
+    request = Request(**json.load(sys.stdin))
     from jaxids.targets import build
 
     for name in request.policies:

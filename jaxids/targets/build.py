@@ -12,13 +12,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxids import loops, planes, tiles
+from jaxids import kernels, loops, planes, policies, problems, tiles
+from jaxids.bench import measure
 from jaxids.targets import devices, hlo, machine_code, thunks, traffic
 from jaxids.targets.program import Program, Refused, Request
 
-__all__ = ["built", "way_of"]
+__all__ = ["built", "problem_of", "way_of"]
 
 KERNELS = ("triton", "tpu_custom_call")  # what calls of kernels of many steps are to XLA
+
+
+def problem_of(request: Request) -> problems.Problem:
+    """The benchmark's instance, or functions with a kernel on as many points."""
+    if request.belief == "kernel":
+        x = np.linspace(0, 1, request.actions)
+        return problems.gp(x[:, None], kernels.rbf(0.2), 0.2 + 0.3 * x)
+    *fixed, rho_bound = measure.instance(request.actions, request.dim)
+    return problems.linear(*fixed, rho_bound=rho_bound)
 
 
 def way_of(request: Request, platform: str) -> loops.Way:
@@ -34,7 +44,7 @@ def built(request: Request, name: str, bundles: Path | None = None) -> Program |
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         try:
-            compiled = _compiled(request, request.policies[name], target, folder)
+            compiled = _compiled(request, policies.PAPER[name], target, folder)
         except planes.Unsupported as error:
             return Refused(name, str(error))
         seconds = time.perf_counter() - start
@@ -48,7 +58,7 @@ def _compiled(request: Request, policy: Any, target: devices.Target, folder: str
     def shape(leaf: Any) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.asarray(leaf).dtype, sharding=sharding)
 
-    given = jax.tree.map(shape, (request.problem, policy, jax.random.key(0), jnp.int32(0), at))
+    given = jax.tree.map(shape, (problem_of(request), policy, jax.random.key(0), jnp.int32(0), at))
     options = {"xla_dump_to": folder} if target.platform == "gpu" else None
     hooks, way = {"series": (), "record": None, "total": None}, way_of(request, target.platform)
     run: Any = tiles.compiled(target.platform)

@@ -1,6 +1,7 @@
 """What a compiled tile says of itself, and what it is asked for."""
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 __all__ = ["Program", "Refused", "Request", "WayName"]
 
@@ -8,15 +9,17 @@ WayName = Literal["loop", "kernel"]
 
 
 class Request(NamedTuple):
-    """Tiles of one problem to compile, one for each policy."""
+    """Tiles to compile, one for each of the paper's policies by name: plain data, as it goes to another process."""
 
     target: str
-    problem: Any
-    policies: dict[str, Any]
+    policies: Sequence[str]
+    actions: int
+    dim: int
     way: WayName  # one loop over steps through XLA, or many steps in one kernel
     lanes: int
     steps: int
     every: int  # a recorded point
+    belief: Literal["linear", "kernel"] = "linear"  # of actions with features, or of points with a kernel
     code: bool = True  # whether machine code is read, which makes a TPU's compiler ten times slower
 
 
