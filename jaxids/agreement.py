@@ -4,10 +4,10 @@ Two programs round differently. A choice between near-equals then falls the othe
 other trials of the same law. So
 
 - after the first steps nearly all trials have the same regret: at most `SHARE` of them, and never less than `FEW`, may
-  differ by more than `EARLY`;
+  differ by more than `EARLY` of the mean;
 - at the end regrets have the same distribution (Kolmogorov and Smirnov), and differences trial by trial have mean 0.
   Under agreement each difference is as likely as its negative, whence Σd/√Σd² is near a standard normal, or nearer 0.
-  Differences up to `LATE` of the regret are rounding and count as 0;
+  Differences up to `LATE` of the regret, or of the mean, are rounding and count as 0;
 - no trial has a fault, and every regret is finite.
 
 All p-values of a report are taken together by Holm's method: were everything in order, at most one in a hundred reports
@@ -23,10 +23,11 @@ from scipy import stats
 
 __all__ = ["ALPHA", "EARLY", "FEW", "LATE", "SHARE", "Difference", "Outcome", "compare", "reasons"]
 
-EARLY = 1e-3  # of the regret after the first steps
-LATE = 1e-4  # of the final regret, relative to it
+EARLY = 1e-3  # of the mean regret after the first steps
+LATE = 1e-4  # of the final regret, or of their mean where that is more
 SHARE, FEW = 0.005, 1
 ALPHA = 0.01
+_WHERE = ("in the way compared with", "in this way")
 
 
 class Outcome(NamedTuple):
@@ -65,12 +66,13 @@ def compare(reference: Outcome, other: Outcome) -> Difference:
     (early, final, _), (early_other, final_other, _) = outcomes
     finite = np.isfinite(final) & np.isfinite(final_other)
     before, after = final[finite].astype(float), final_other[finite].astype(float)
-    change = np.where(np.abs(after - before) <= LATE * np.maximum(1, np.abs(before)), 0, after - before)
+    rounding = LATE * np.maximum(_size(final), np.abs(before))
+    change = np.where(np.abs(after - before) <= rounding, 0, after - before)
     errors = float(change.sum() / np.sqrt(np.sum(change**2))) if change.any() else 0.0
     law: Any = stats.ks_2samp(before, before + change, method="asymp") if finite.any() else (0.0, 1.0)
     return Difference(
         trials=len(final),
-        early=_count(~(np.abs(early_other - early) <= EARLY)),
+        early=_count(~(np.abs(early_other - early) <= EARLY * _size(early))),
         late=_count(change != 0) + _count(~finite),
         means=(_mean(final), _mean(final_other)),
         errors=errors,
@@ -99,9 +101,6 @@ def reasons(differences: Sequence[Difference], alpha: float = ALPHA) -> list[lis
     return found
 
 
-_WHERE = ("in the way compared with", "in this way")
-
-
 def _holm(p: np.ndarray, alpha: float) -> np.ndarray:
     """Which hypotheses Holm's method rejects: p-values in order, up to the first that is too large for its turn."""
     order = np.argsort(p, kind="stable")
@@ -109,6 +108,11 @@ def _holm(p: np.ndarray, alpha: float) -> np.ndarray:
     rejected = np.zeros(len(p), bool)
     rejected[order[: len(p) if passed.all() else int(np.argmin(passed))]] = True
     return rejected
+
+
+def _size(values: np.ndarray) -> float:
+    """The mean of what is finite, without signs."""
+    return _mean(np.abs(values)) if np.isfinite(values).any() else 0.0
 
 
 def _mean(values: np.ndarray) -> float:

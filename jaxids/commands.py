@@ -152,6 +152,7 @@ def _add_bench(commands: Any) -> None:
         metavar="NAME",
         help=f"compile for an accelerator that is not there, one of {', '.join(targets.NAMES)}: what becomes of a step",
     )
+    parser.add_argument("--lanes", type=_count, metavar="N", help="trials at once of what is compiled, with --target")
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=_output, metavar="FILE", help="write the numbers to a file as well")
 
@@ -173,18 +174,21 @@ def _bench(arguments: argparse.Namespace) -> None:
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
     setup = measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes)
     if not arguments.target:
+        if arguments.lanes:
+            raise ValueError("--lanes: got one without --target, whose programs it is about")
         measure.run(setup, arguments.json)
         return
     from jaxids.bench import targets as of_targets
 
+    lanes = {"lanes": arguments.lanes} if arguments.lanes else {}
     try:
-        of_targets.run(of_targets.Setup(arguments.target, setup), arguments.json)
+        of_targets.run(of_targets.Setup(arguments.target, setup, **lanes), arguments.json)
     except ValueError as error:
         raise ValueError(f"--{error}" if str(error).startswith("target:") else str(error)) from None
 
 
 def _bench_kernel(arguments: argparse.Namespace) -> None:
-    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), ""), ("target", None, "")):
+    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), ""), ("target", None, ""), ("lanes", None, "")):
         if getattr(arguments, name) != default:
             raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
     from jaxids.bench import points, searches

@@ -28,6 +28,10 @@ WARPS = 4  # of a block on a GPU, 32 threads each
 def program(step: Callable[..., Any], trials: Any, carry: Any, platform: str) -> Any:
     """The program of a step, or `planes.Unsupported` if it cannot be a kernel, or would be too large for one."""
     width = trials.noise.shape[-1]
+    if width % int(np.prod(BLOCKS[platform])):
+        raise planes.Unsupported(f"{width} lanes; a kernel takes a multiple of {int(np.prod(BLOCKS[platform]))}")
+    if any(leaf.shape[-1:] != (width,) for leaf in jax.tree.leaves(carry)):
+        raise planes.Unsupported("a memory that all trials share")
     with layouts.laid_out(layouts.KERNEL):
         closed = jax.make_jaxpr(step)(jnp.int32(0), trials, carry)
     if (size := planes.operations(closed.jaxpr, width)) > LARGEST[platform]:

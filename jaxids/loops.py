@@ -19,7 +19,7 @@ from jaxids import layouts
 
 __all__ = ["ACCELERATOR_LANES", "FEWEST", "MEMORY", "Way", "fold", "run", "unfold"]
 
-ACCELERATOR_LANES, FEWEST = 16384, 1024  # of a tile: the most (of more, XLA fuses less of a step), and the fewest
+ACCELERATOR_LANES, FEWEST = 16384, 128  # of a tile: the most (of more, XLA fuses less of a step), and the fewest
 MEMORY = 2**25  # numbers in the states of one tile on an accelerator
 TURN, LONG = 4, 1000  # steps written out in a turn of the loop: fewer launches, longer to compile; and from how many on
 ROW = 128  # lanes of the last of two axes

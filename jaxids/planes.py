@@ -45,6 +45,7 @@ MOVES = {
     *("slice", "squeeze", "transpose"),
 }
 LOOPS = {"cond", "scan", "while"}
+COMPUTED = ELEMENTWISE | EXPANDED.keys() | REDUCTIONS.keys()
 
 
 class Unsupported(ValueError):  # noqa: N818
@@ -55,19 +56,41 @@ def operations(jaxpr: Any, width: int) -> int:
     """How many operations on blocks a program is, loops taken once, or `Unsupported` if it cannot be taken apart."""
     count = 0
     for equation in live(jaxpr):
-        name = equation.primitive.name
-        if name in ELEMENTWISE | EXPANDED.keys() | REDUCTIONS.keys():
-            shapes = [v.aval.shape for v in (*equation.invars, *equation.outvars)]
+        name, params = equation.primitive.name, equation.params
+        shapes = [v.aval.shape for v in (*equation.invars, *equation.outvars)]
+        _check(name, params, shapes, width)
+        if name in COMPUTED:
             count += max(int(np.prod([1 if size == width else size for size in shape])) for shape in shapes)
-        elif name not in MOVES | LOOPS | CALLS.keys():
-            raise Unsupported(f"operation {name}")
-        if name == "scan" and equation.params["num_carry"] + equation.params["num_consts"] < len(equation.invars):
-            raise Unsupported("a scan over an array")
-        for value in equation.params.values():
+        for value in params.values():
             for inner in value if isinstance(value, tuple | list) else (value,):
                 if hasattr(inner, "jaxpr"):
                     count += operations(inner.jaxpr, width)
     return count
+
+
+def _check(name: str, params: dict[str, Any], shapes: list[tuple[int, ...]], width: int) -> None:
+    """Raise `Unsupported` for an operation that is not known, or does more with lanes than carry them along."""
+    if name not in COMPUTED | MOVES | LOOPS | CALLS.keys():
+        raise Unsupported(f"operation {name}")
+    if any(width in shape[:-1] for shape in shapes):
+        raise Unsupported(f"an axis of length {width}, as many as lanes, in {name}")
+    first, last = shapes[0], len(shapes[0]) - 1
+    if name == "scan" and params["num_carry"] + params["num_consts"] < len(shapes) - len(params["jaxpr"].jaxpr.outvars):
+        raise Unsupported("a scan over an array")
+    if first[-1:] != (width,) and name != "iota":
+        return
+    out = shapes[-1]
+    across = {
+        "iota": lambda: out[-1:] == (width,) and params["dimension"] == len(out) - 1,
+        "rev": lambda: last in params["dimensions"],
+        "slice": lambda: out[-1] != width,
+        "pad": lambda: params["padding_config"][-1] != (0, 0, 0),
+        "concatenate": lambda: params["dimension"] == last,
+        "reshape": lambda: out[-1:] != (width,),
+        "transpose": lambda: params["permutation"][-1] != last,
+    }
+    if across.get(name, bool)():
+        raise Unsupported(f"{name} across lanes")
 
 
 def live(jaxpr: Any) -> list[Any]:
@@ -106,7 +129,7 @@ def _apply(equation: Any, given: list[Planes], width: int) -> list[Planes]:
         return [_reduced(name, params["axes"], given[0], equation.invars[0].aval.shape, width)]
     if name in MOVES:
         shape = tuple(1 if size == width else size for size in equation.outvars[0].aval.shape)
-        return [_moved(name, params, given, shape, width)]
+        return [_moved(name, params, given, shape)]
     compute = EXPANDED.get(name) or functools.partial(equation.primitive.bind, **params)
     return [_each(compute, given)]
 
@@ -157,7 +180,7 @@ def _reduced(name: str, axes: tuple[int, ...], values: Planes, shape: tuple[int,
     return values
 
 
-def _moved(name: str, params: dict[str, Any], given: list[Planes], shape: tuple[int, ...], width: int) -> Planes:
+def _moved(name: str, params: dict[str, Any], given: list[Planes], shape: tuple[int, ...]) -> Planes:
     """What NumPy does with the entries."""
     if name == "iota":
         place = [1] * len(shape)
@@ -187,6 +210,8 @@ def _moved(name: str, params: dict[str, Any], given: list[Planes], shape: tuple[
     if any(inner) or min(*low, *high) < 0:
         raise Unsupported("padding between entries")
     filler: Any = given[1].item()
+    if isinstance(filler, Tracer):
+        raise Unsupported("padding with what is computed")
     return np.pad(values, list(zip(low, high, strict=True)), constant_values=filler)
 
 

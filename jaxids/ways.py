@@ -21,27 +21,30 @@ from jaxids.words import in_short
 __all__ = ["VARIABLE", "chosen", "setting"]
 
 VARIABLE = "JAXIDS_KERNEL"
-EARLY, LATE = 10, 300  # steps after which the two ways are compared
-ALPHA = 1e-6  # how often a kernel that is right is left out
+KERNELS = ("gpu", "tpu")  # platforms that have them
+FIRST, LAST = 10, 300  # steps after which the two ways are compared
+ALPHA = 1e-6  # how often a kernel that is right is left out for its p-values
+CLOSE = 1e-3  # within which what hooks keep is the same, in trials whose regret is
 _tried: dict[Any, bool] = {}
 
 
 def chosen(
-    problem: Problem, policy: policies.Policy, platform: str, steps: int, hooks: dict[str, Any], first: partial[Any]
+    problem: Problem, policy: policies.Policy, platform: str, at: np.ndarray, hooks: dict[str, Any], first: partial[Any]
 ) -> loops.Way:
-    """The way of a run of so many steps with these hooks; `first` is its first tile, less the steps to record."""
+    """The way of a run that records some steps with these hooks; `first` is its first tile, less those steps."""
     if platform == "cpu":
         return loops.Way()
     finite = isinstance(jax.eval_shape(problem.draw, jax.random.key(0)), Instance)
     fixed = finite and not isinstance(problem, Changing)
     folded = platform == "tpu" and fixed and not hooks and apart.ours(problem, policy)
-    loop = loops.Way(platform, steps=steps, folded=folded, turn=loops.TURN if finite else 1)
+    loop = loops.Way(platform, steps=int(at[-1]), folded=folded, turn=loops.TURN if finite else 1)
     kernel = loops.Way(platform, kernel=True)
-    if not (fixed and jnp.result_type(float) == jnp.float32 and _allowed()):
+    possible = fixed and platform in KERNELS and jnp.result_type(float) == jnp.float32
+    if not (possible and _allowed()):
         return loop
     kind = _kind(problem, policy, platform, hooks)
     if kind not in _tried:
-        _tried[kind] = _trusted(loop._replace(steps=LATE), kernel, first)
+        _tried[kind] = _trusted(loop._replace(steps=LAST), kernel, first, len(at))
     return kernel if _tried[kind] else loop
 
 
@@ -64,35 +67,51 @@ def _kind(problem: Problem, policy: policies.Policy, platform: str, hooks: dict[
     return platform, jax.tree.structure((problem, policy)), shapes, tuple(hooks.items())
 
 
-def _trusted(loop: loops.Way, kernel: loops.Way, first: partial[Any]) -> bool:
-    """Whether both ways agree; if not, one line says so."""
-    at = np.array([EARLY, LATE], np.int32)
+def _trusted(loop: loops.Way, kernel: loops.Way, first: partial[Any], points: int) -> bool:
+    """Whether both ways agree; if not, one line says so. With as many points as the run its program serves for both."""
+    at = np.full(max(points, 2), LAST, np.int32)
+    at[0] = FIRST
     compiled: Any = first.func
     try:
         compiled.trace(*first.args, at, **first.keywords, way=kernel)
     except planes.Unsupported:
         return False
-    by_loop = _outcome(first(at, way=loop))
+    except Exception as error:
+        return _left_out(f"the kernel cannot be built ({_in_short(error)})")
+    by_loop = jax.device_get(first(at, way=loop))
     try:
-        by_kernel = _outcome(first(at, way=kernel))
+        by_kernel = jax.device_get(first(at, way=kernel))
     except Exception as error:  # whatever a compiler says that was never tried on this device
-        _say(f"the kernel does not run here ({type(error).__name__}: {in_short(str(error))})")
-        return False
+        return _left_out(f"the kernel does not run here ({_in_short(error)})")
+    said = _apart(by_loop, by_kernel)
+    return not said or _left_out(f"the kernel and XLA's loop do not agree ({'; '.join(said)})")
+
+
+def _apart(by_loop: Any, by_kernel: Any) -> list[str]:
+    """Why two runs of a tile do not agree: regrets and faults as `agreement` has it, and what else was kept early."""
     from jaxids import agreement  # imports SciPy's statistics, which a CPU does without
 
-    (said,) = agreement.reasons(
-        [agreement.compare(*(agreement.Outcome(*each) for each in (by_loop, by_kernel)))], ALPHA
-    )
-    if said:
-        _say(f"the kernel and XLA's loop do not agree ({'; '.join(said)})")
-    return not said
+    outcomes = [
+        agreement.Outcome(ran[0]["regret"][0], ran[0]["regret"][-1], ran[3].kind) for ran in (by_loop, by_kernel)
+    ]
+    difference = agreement.compare(*outcomes)
+    if outcomes[0].faults.any():  # of the run itself, which will tell of them
+        return []
+    (said,) = agreement.reasons([difference], ALPHA)
+    same = np.isclose(outcomes[0].early, outcomes[1].early, rtol=CLOSE, atol=0)
+    for one, other in zip(*(jax.tree.leaves(ran[:2]) for ran in (by_loop, by_kernel)), strict=True):
+        near = np.isclose(one[0], other[0], rtol=CLOSE, atol=CLOSE * np.max(np.abs(one[0]), initial=0), equal_nan=True)
+        if np.count_nonzero(~near[..., same]) > difference.allowed:
+            said.append("what is recorded differs")
+            break
+    return said
 
 
-def _outcome(ran: Any) -> tuple[np.ndarray, ...]:
-    """Early and late regrets of a tile, and no faults: who runs on raises those."""
-    early, late = np.asarray(ran[0]["regret"])
-    return early, late, np.zeros(late.shape)
+def _in_short(error: Exception) -> str:
+    return f"{type(error).__name__}: {in_short(str(error))}"
 
 
-def _say(what: str) -> None:
+def _left_out(what: str) -> bool:
+    """Say in one line why the kernel is not used."""
     print(f"jaxids: {what}; XLA's loop is used ({VARIABLE}=0 leaves the kernel out)", file=sys.stderr, flush=True)
+    return False

@@ -83,7 +83,7 @@ def run(
     tile = partial(compiled(platform), width=width, series=tuple((series or {}).items()), record=record, total=total)
     everywhere = [placed((problem, policy, key), device) for device in devices]
     first = partial(tile, *everywhere[0], 0)
-    tile = partial(tile, way=ways.chosen(problem, policy, platform, int(at[-1]), hooks, first))
+    tile = partial(tile, way=ways.chosen(problem, policy, platform, at, hooks, first))
     if platform == "cpu":
         for arguments in everywhere:  # no steps: only compiles, so that two threads do not compile the same thing
             jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))

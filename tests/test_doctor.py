@@ -50,6 +50,17 @@ def test_the_same_outcome_agrees(real):
     assert (difference.early, difference.late, difference.errors, difference.by_law) == (0, 0, 0, 1)
 
 
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e5])
+def test_agreement_does_not_depend_on_the_unit_of_reward(unit, rng):
+    early, final, faults = rng.gamma(2, 1, 4096), rng.gamma(9, 3, 4096), np.zeros(4096, int)
+    once = Outcome(early * unit, final * unit, faults)
+    rounded = Outcome(early * unit * (1 + 1e-6), final * unit * (1 + 1e-6), faults)
+    assert why(once, rounded) == ""
+    other = Outcome(rng.permutation(early) * unit, 1.1 * final * unit, faults)
+    assert "differ after the first steps" in why(once, other)
+    assert "standard errors off" in why(once, other)
+
+
 def test_a_few_trials_that_rounding_decides_agree(real):
     each, other = real["W-UCB", 0], real["W-UCB", 1]
     flipped = np.arange(512) < 2

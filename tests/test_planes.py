@@ -71,6 +71,13 @@ def test_a_program_on_planes_is_the_program_on_arrays(function, rng):
         lambda x: x[jnp.argmax(x[:, 0])],
         lambda x: jnp.max(x),
         lambda x: lax.scan(lambda c, row: (c + row, None), x[0], x)[0],
+        lambda x: x[:, ::-1],
+        lambda x: x + x[:, :1],
+        lambda x: x * jnp.arange(LANES),
+        lambda x: x.T.sum(0),
+        lambda x: jnp.concatenate([x[:, 1:], x[:, :1]], axis=1),
+        lambda x: jnp.full((LANES, LANES), 2.0) @ x[0] + x,
+        lambda x: lax.pad(x, x[0, 0], [(1, 0, 0), (0, 0, 0)]),
     ],
 )
 def test_what_looks_across_lanes_or_up_by_an_index_is_refused(function):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from oracles import TOLERANCE, dual_bound, gaps_and_gains, least_psi, psi
 
-from jaxids import ratio
+import jaxids
+from jaxids import information, layouts, policies, problems, ratio
 
 SOLVERS = (ratio.single, ratio.pairs, ratio.exact, ratio.descent)
 ACTIONS, LANES = (1, 2, 7, 33, 200), 2000  # 10,000 vectors; one shape per K, so that each solver compiles once
@@ -248,3 +249,35 @@ def test_psi_takes_distributions_on_the_actions(rng):
     for wrong in ([1.0], [0.5, 0.5], [probs], 1.0):
         with pytest.raises(ValueError, match=r"^probs: got shape .*; it takes \[3\] or \[3, 3\]"):
             ratio.psi(wrong, gap, gain)
+
+
+@pytest.fixture(scope="module")
+def met():
+    """Gaps and gains [K, n] that policies meet."""
+    found = []
+    for gain in (information.f, information.ucb):
+        kept = jaxids.simulate(
+            problems.unit_ball(30, 3),
+            policies.ids(gain),
+            key=jax.random.key(3),
+            trials=1024,
+            steps=200,
+            at=[1, 2, 5, 20, 60, 200],
+            record=lambda step: (step.choice.gap, step.choice.gain),
+        ).recorded
+        found.append([np.moveaxis(each.reshape(-1, 30), 0, 1) for each in kept])
+    return [jnp.asarray(np.concatenate(each, axis=1)) for each in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize(("passes", "enough"), [(layouts.ACCELERATOR.written_out, True), (1, False)])
+def test_the_passes_of_an_accelerator_are_enough(met, passes, enough):
+    """As many as it writes out find every minimum that the CPU's loop finds; one pass does not."""
+
+    @jax.jit
+    def solved(gap, gain):
+        with layouts.laid_out(layouts.ACCELERATOR._replace(written_out=passes)):
+            return ratio.exact(gap, gain).value
+
+    best = np.asarray(jax.jit(ratio.exact)(*met).value)
+    missed = np.asarray(solved(*met)) > best * (1 + 1e-5)
+    assert np.any(missed) != enough

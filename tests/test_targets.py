@@ -110,18 +110,21 @@ def test_a_hundred_steps_are_one_launch(programs, target, name):
     program = programs(target, "full", "kernel")[name]
     assert program.kernels == 1
     assert program.turn >= 100
-    assert program.launches <= 1
+    assert program.launches * program.turn <= (6 if target == "h100" else 60)  # the kernel, and what is recorded
     assert program.stops == 0
     assert program.temporaries <= loops.ACCELERATOR_LANES * TEMPORARIES
 
 
-@pytest.mark.parametrize("name", FUSED)
-def test_kernels_on_an_h100_are_short_and_hold_their_state_in_registers(programs, name):
+@pytest.mark.parametrize(
+    ("name", "most", "spilled"),
+    [("W-UCB", 1800, 300), ("W-TS", 1500, 300), ("DIDS-UCB", 5000, 2000), ("IDS-UCB", 5500, 2000)],
+)
+def test_kernels_on_an_h100_are_as_short_as_they_were_and_spill_little(programs, name, most, spilled):
     program = programs("h100", "full", "kernel")[name]
-    assert 1000 < program.instructions < 20000
+    assert 1000 < program.instructions < most
     if machine_code.ptxas():
-        assert 128 <= program.registers <= 255
-        assert program.spilled < 4096
+        assert program.registers <= 255
+        assert program.spilled < spilled
 
 
 def test_the_bundles_of_a_tpu_are_counted(programs):

@@ -229,7 +229,7 @@ def test_names_and_numbers_that_are_none_are_refused(capsys, monkeypatch):
 
 def test_a_compiler_that_fails_is_quoted(monkeypatch):
     monkeypatch.setattr(devices, "check", lambda _: None)
-    with pytest.raises(RuntimeError, match=r"^h300: ValueError: target: got 'h300'; it takes one of"):
+    with pytest.raises(ChildProcessError, match=r"^h300: ValueError: target: got 'h300'; it takes one of"):
         list(apart.compiled(Request("h300", ["W-UCB"], 6, 2, "loop", 1024, 40, 10)))
 
 

@@ -1,8 +1,10 @@
 """A tile is the same trials whichever way it runs: on a CPU, as an accelerator's loop, or inside a kernel."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,9 +22,11 @@ from jaxids import (
     special,
     tiles,
     ways,
+    workers,
 )
 
 KEY, AT = jax.random.key(5), np.array([10, 300], np.int32)
+AT_ALL = np.array([100, 5000], np.int32)  # of a run
 BALL = problems.unit_ball(6, 2)
 HOOKS = {"series": (), "record": None, "total": None}
 LOOP, KERNEL = loops.Way("gpu", steps=300), loops.Way("gpu", kernel=True, interpreted=True)
@@ -105,8 +109,8 @@ class Device:
     def trace(self, at, **given):
         return tiles.compiled("cpu").trace(self.problem, self.policy, KEY, 0, at, width=256, **given)
 
-    def chosen(self):
-        return ways.chosen(self.problem, self.policy, "gpu", 5000, {}, partial(self, **HOOKS))
+    def chosen(self, platform="gpu", **hooks):
+        return ways.chosen(self.problem, self.policy, platform, AT_ALL, hooks, partial(self, **{**HOOKS, **hooks}))
 
 
 @pytest.fixture(autouse=True)
@@ -140,19 +144,77 @@ def test_a_kernel_that_does_not_compile_is_left_out_in_one_line(capsys):
     assert "does not run here (RuntimeError: no such instruction)" in line
 
 
+class Clock:
+    """A rule with one memory for all trials."""
+
+    def init(self, band):
+        return jnp.int32(0)
+
+    def __call__(self, band, source, memory):
+        return policies.Choice(jnp.zeros(band.rho.shape[1:], jnp.int32) + memory % 2)
+
+    def update(self, memory, band, choice, reward):
+        return memory + 1
+
+
 @pytest.mark.parametrize(
     ("policy", "problem"),
     [
         (policies.PAPER["IDS-UCB"], problems.gp(np.linspace(0, 1, 40)[:, None], kernels.matern12(0.1), 0.3)),
         (policies.ids(information.ucb, solver=ratio.pairs), BALL),
         (policies.PAPER["W-UCB"], problems.contextual(6, 2)),
+        (policies.Policy(Clock()), BALL),
+        (policies.PAPER["W-UCB"], problems.unit_ball(256, 2)),
     ],
-    ids=["a root of 40 × 40 numbers", "a scan over rows", "new actions at every step"],
+    ids=[
+        "a large root",
+        "a scan over rows",
+        "new actions at every step",
+        "a shared memory",
+        "as many actions as lanes",
+    ],
 )
-def test_what_cannot_be_a_kernel_is_a_loop_without_a_try(policy, problem):
+def test_what_cannot_be_a_kernel_is_a_loop_without_a_try(policy, problem, capsys):
     device = Device(policy, problem)
     assert device.chosen().steps == 5000
     assert not device.tried
+    assert capsys.readouterr().err == ""
+
+
+def test_only_gpus_and_tpus_have_kernels():
+    device = Device(policies.PAPER["W-UCB"])
+    assert device.chosen("METAL") == loops.Way("METAL", steps=5000)
+    assert not device.tried
+
+
+def twice_in_a_kernel(step):
+    return step.regret * (2 if layouts.current() == layouts.KERNEL else 1)
+
+
+@pytest.mark.parametrize(("hook", "trusted"), [(twice_in_a_kernel, False), (lambda step: step.band.beta, True)])
+def test_what_is_recorded_must_agree_too(hook, trusted, capsys):
+    device = Device(policies.PAPER["W-UCB"])
+    assert device.chosen(record=hook).kernel == trusted
+    assert ("what is recorded differs" in capsys.readouterr().err) != trusted
+
+
+def test_a_run_asks_for_its_way_with_its_own_first_tile(monkeypatch):
+    """An accelerator's part of a run, on a CPU that says it is one: a kernel is traced, refused, and the loop runs."""
+    asked = []
+
+    def refused(step, trials, carry, platform):
+        asked.append(platform)
+        raise planes.Unsupported("today")
+
+    monkeypatch.setattr(fused, "program", refused)
+    monkeypatch.setattr(workers, "compiled", lambda platform: tiles.compiled("cpu"))
+    device = SimpleNamespace(platform="gpu")
+    monkeypatch.setattr(workers, "placed", lambda tree, device: jax.tree.map(workers._default_precision, tree))
+    run = partial(workers.run, BALL, policies.PAPER["W-UCB"], key=KEY, trials=300, at=np.array([5, 20], np.int32))
+    (tile,) = run(devices=[device])
+    assert asked == ["gpu"]
+    plain = np.concatenate([each.series["regret"] for each in run()], axis=-1)
+    np.testing.assert_allclose(tile.series["regret"], plain, atol=1e-4)
 
 
 def test_the_environment_leaves_kernels_out(monkeypatch):
@@ -168,7 +230,7 @@ def test_the_environment_leaves_kernels_out(monkeypatch):
 
 
 def test_a_cpu_goes_by_points():
-    assert ways.chosen(BALL, policies.PAPER["W-UCB"], "cpu", 100, {}, None) == loops.Way()
+    assert ways.chosen(BALL, policies.PAPER["W-UCB"], "cpu", AT_ALL, {}, None) == loops.Way()
 
 
 def test_layouts_hold_inside_and_no_longer():
@@ -178,10 +240,19 @@ def test_layouts_hold_inside_and_no_longer():
     assert layouts.current() == layouts.CPU
 
 
-def test_a_step_too_large_for_a_kernel_is_refused():
-    policy, problem = policies.PAPER["IDS-UCB"], problems.unit_ball(60, 5)
+def program(policy, problem):
     trials = tiles.begun(problem, KEY, np.arange(128, dtype=np.uint32))
     carry = tiles._started(problem, policy, trials)._replace(series={})
     step = lambda *given: tiles._step(problem, policy, tiles._Hooks((), None, None), *given)  # noqa: E731
+    return fused.program(step, trials._replace(contexts=()), carry, "gpu")
+
+
+def test_a_step_too_large_for_a_kernel_is_refused():
     with pytest.raises(planes.Unsupported, match="a kernel takes 8000"):
-        fused.program(step, trials._replace(contexts=()), carry, "gpu")
+        program(policies.PAPER["IDS-UCB"], problems.unit_ball(60, 5))
+
+
+def test_the_papers_size_has_room_in_a_kernel_for_every_policy():
+    problem = problems.unit_ball(30, 3)
+    sizes = [planes.operations(program(policy, problem).jaxpr, 128) for policy in policies.PAPER.values()]
+    assert 1200 < min(sizes) < max(sizes) < 6200

@@ -20,6 +20,7 @@ COLUMNS = (
     *("policy", "CPU µs", "kernels", "syncs", "bytes", "est. XLA µs", "compile s"),
     *("steps/launch", "registers", "spills", "est. kernel µs", "compile s"),
 )
+LANES = 1024  # of one program of a kernel, on the device that has most
 WIDTHS = (8, *(len(name) for name in COLUMNS[1:]))
 
 
@@ -49,6 +50,8 @@ class Row:
 def run(setup: Setup, json_file: str | None = None) -> list[Row]:
     """Measure, compile, print the table a row at a time, and write it as JSON where asked."""
     target, about = devices.check(setup.target), measure.machine()
+    if setup.lanes % LANES:
+        raise ValueError(f"--lanes: got {setup.lanes}; it takes a multiple of {LANES}")
     with outputs.printed_beside(json_file):
         print(_headline(setup, about))
         times = [_measured(name, setup.measured) for name in setup.measured.policies]  # before compilers are busy

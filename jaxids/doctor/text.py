@@ -99,7 +99,8 @@ def _size(setup: Setup) -> str:
 
 def _rules(setup: Setup, found: Findings) -> str:
     return (
-        f"{_size(setup)}. Early: trials whose regret differs by more than {EARLY:g} after {min(FIRST, setup.length)} "
+        f"{_size(setup)}. Early: trials whose regret differs by more than {EARLY:g} of the mean after "
+        f"{min(FIRST, setup.length)} "
         f"steps; {found.compared[0].difference.allowed} may, as rounding decides between near-equals. Late: trials "
         "that differ at the end. Off: their mean difference, in standard errors. p law: of the two-sample test of "
         "final regrets; p pairs: of the difference. With all in order, p-values raise a false alarm in at most "

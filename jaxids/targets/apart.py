@@ -35,7 +35,7 @@ def compiled(request: Request) -> Generator[Program | Refused, None, None]:
         said.seek(0)
         if process.returncode:
             last = said.read().decode(errors="replace").strip().splitlines()[-1:]
-            raise RuntimeError(f"{request.target}: {''.join(last) or 'the compiler ended without a word'}")
+            raise ChildProcessError(f"{request.target}: {''.join(last) or 'the compiler ended without a word'}")
 
 
 def _told(process: subprocess.Popen[bytes], request: bytes) -> Iterator[Program | Refused]:
