@@ -181,36 +181,24 @@ def _run_tile(
     way: loops.Way = CPU,
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
     with layouts.laid_out(way.layout):
-        return _laid_out(problem, policy, key, first, at, width, _Hooks(series, record, total), way)
-
-
-def _laid_out(
-    problem: Problem,
-    policy: policies.Policy,
-    key: Key[Array, ""],
-    first: Int[Array, ""],
-    at: Int[Array, "R"],
-    width: int,
-    hooks: _Hooks,
-    way: loops.Way,
-) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
-    trials = begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
-    if way.folded:
-        trials = loops.fold(trials._replace(contexts=()))
-    step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
-    if not isinstance(trials.instance, Instance):  # one trial at a time
-        axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
-        step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
-    carry = start(trials)
-    shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
-    carry = carry._replace(
-        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in hooks.series},
-        recorded=_zeros("record", shapes.recorded, width),
-        totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
-    )
-    end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
-    results = numbers, kept, sums.values(end.totals), end.fault
-    return loops.unfold(results) if way.folded else results
+        trials = begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
+        if way.folded:
+            trials = loops.fold(trials._replace(contexts=()))
+        hooks = _Hooks(series, record, total)
+        step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
+        if not isinstance(trials.instance, Instance):  # one trial at a time
+            axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
+            step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
+        carry = start(trials)
+        shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
+        carry = carry._replace(
+            series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
+            recorded=_zeros("record", shapes.recorded, width),
+            totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
+        )
+        end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
+        results = numbers, kept, sums.values(end.totals), end.fault
+        return loops.unfold(results) if way.folded else results
 
 
 def _kept(carry: _Carry) -> tuple[dict[str, Array], Any]:

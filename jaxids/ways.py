@@ -18,7 +18,7 @@ from jaxids import apart, loops, planes, policies
 from jaxids.problems import Changing, Instance, Problem
 from jaxids.words import in_short
 
-__all__ = ["VARIABLE", "chosen", "setting"]
+__all__ = ["FIRST", "VARIABLE", "chosen", "setting"]
 
 VARIABLE = "JAXIDS_KERNEL"
 KERNELS = ("gpu", "tpu")  # platforms that have them

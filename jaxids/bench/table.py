@@ -38,10 +38,10 @@ def number(value: float | None, unit: str = "") -> str:
     return f"{value:.{decimals}f}{unit}"
 
 
-def line(texts: Sequence[str]) -> str:
+def line(texts: Sequence[str], widths: Sequence[int] = WIDTHS) -> str:
     """One line: the name on the left, numbers on the right of their columns."""
-    padded = [text.rjust(width) for text, width in zip(texts, WIDTHS, strict=True)]
-    return "  ".join([texts[0].ljust(WIDTHS[0]), *padded[1:]])
+    padded = [text.rjust(width) for text, width in zip(texts, widths, strict=True)]
+    return "  ".join([texts[0].ljust(widths[0]), *padded[1:]])
 
 
 def progress(text: str) -> None:

@@ -55,7 +55,7 @@ def run(setup: Setup, json_file: str | None = None) -> list[Row]:
     with outputs.printed_beside(json_file):
         print(_headline(setup, about))
         times = [_measured(name, setup.measured) for name in setup.measured.policies]  # before compilers are busy
-        print(line(COLUMNS), flush=True)
+        print(table.line(COLUMNS, WIDTHS), flush=True)
         rows = _printed(setup, target, times)
         for text in _below(target, setup.lanes):
             print(text)
@@ -85,7 +85,7 @@ def _printed(setup: Setup, target: devices.Target, times: list[float]) -> list[R
             estimates = [_estimate(each, target, setup.lanes) for each in (by_xla, kernel)]
             rows.append(Row(name, cpu, by_xla, estimates[0], kernel, estimates[1]))
             table.progress("")
-            print(line(cells(rows[-1])), flush=True)
+            print(table.line(cells(rows[-1]), WIDTHS), flush=True)
     return rows
 
 
@@ -108,12 +108,6 @@ def cells(row: Row) -> list[str]:
         counts = ["–" if n is None else str(n) for n in (kernel.registers, kernel.spilled)]
         of_kernel = [f"{kernel.turn:.4g}", *counts, table.number(row.kernel_estimate), f"{kernel.seconds:.1f}"]
     return [row.policy, table.number(row.cpu), *of_loop, f"{loop.seconds:.1f}", *of_kernel]
-
-
-def line(texts: tuple[str, ...] | list[str]) -> str:
-    """One line: the name on the left, numbers on the right of their columns."""
-    padded = [text.rjust(width) for text, width in zip(texts, WIDTHS, strict=True)]
-    return "  ".join([texts[0].ljust(WIDTHS[0]), *padded[1:]])
 
 
 def _below(target: devices.Target, lanes: int) -> list[str]:

@@ -17,6 +17,7 @@ from jaxids import loops, planes, policies, problems, tiles
 from jaxids.agreement import Outcome
 from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
+from jaxids.ways import FIRST
 from jaxids.workers import cores, placed
 
 __all__ = [
@@ -35,7 +36,6 @@ __all__ = [
 ]
 
 CPU = "cpu"
-FIRST = 10  # steps after which trials are compared one by one
 INTERPRETED = ("W-UCB", "IDS-UCB")  # policies whose kernel is interpreted unless others are named: it takes long
 FOLDED = ("W-UCB", "W-TS", "IDS-UCB")  # the same of lanes on two axes on a CPU, one of each family
 LANES = 1024  # of a tile of an accelerator's program on the CPU
