@@ -204,7 +204,8 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
 def _add_doctor(commands: Any) -> None:
     more = (
         "Show devices, versions and settings, run every policy on the accelerator and on the CPU, by a loop and by a "
-        "kernel, compare and time them, and write a page to paste into an issue. Exit code 1: something is not right."
+        "kernel, compare and time them, and write a page to paste into an issue. It takes some minutes, most of "
+        "them to compile. Exit code 1: something is not right."
     )
     parser = _add(
         commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more

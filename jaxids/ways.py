@@ -32,6 +32,7 @@ def chosen(
     problem: Problem, policy: policies.Policy, platform: str, at: np.ndarray, hooks: dict[str, Any], first: partial[Any]
 ) -> loops.Way:
     """The way of a run that records some steps with these hooks; `first` is its first tile, less those steps."""
+    allowed = _allowed()
     if platform == "cpu":
         return loops.Way()
     finite = isinstance(jax.eval_shape(problem.draw, jax.random.key(0)), Instance)
@@ -40,7 +41,7 @@ def chosen(
     loop = loops.Way(platform, steps=int(at[-1]), folded=folded, turn=loops.TURN if finite else 1)
     kernel = loops.Way(platform, kernel=True)
     possible = fixed and platform in KERNELS and jnp.result_type(float) == jnp.float32
-    if not (possible and _allowed()):
+    if not (possible and allowed):
         return loop
     kind = _kind(problem, policy, platform, hooks)
     if kind not in _tried:
@@ -58,7 +59,7 @@ def _allowed() -> bool:
 
 def setting(platform: str) -> dict[str, bool]:
     """What of this the bits of a result depend on: whether kernels are left out where there might be some."""
-    return {} if platform == "cpu" or _allowed() else {"kernel": False}
+    return {} if _allowed() or platform == "cpu" else {"kernel": False}
 
 
 def _kind(problem: Problem, policy: policies.Policy, platform: str, hooks: dict[str, Any]) -> Any:

@@ -149,7 +149,7 @@ def test_the_command_line_tells_of_a_target(programs, tmp_path):
     assert run.stderr == ""
     assert len(columns) == len(row)
     assert columns.count("est.") == 2
-    assert "Nothing was executed on a NVIDIA H100" in below[0]
+    assert "Nothing was executed on this target, NVIDIA H100" in below[0]
     told = json.loads((tmp_path / "told.json").read_text())
     (numbers,) = told["rows"]
     assert told["setup"]["executed"] is False

@@ -112,9 +112,10 @@ def cells(row: Row) -> list[str]:
 
 def _below(target: devices.Target, lanes: int) -> list[str]:
     """What the columns mean."""
-    rates = f"{target.cores} cores, {target.clock / 1e9:.3g} GHz, {target.bandwidth / 1e12:.3g} TB/s"
+    rates = f"cores = {target.cores}, width = {target.issued}, clock = {target.clock / 1e9:.3g} GHz, "
+    rates += f"bandwidth = {target.bandwidth / 1e12:.3g} TB/s"
     return [
-        f"Nothing was executed on a {target.title}: programs were compiled for it, and est. is an estimate "
+        f"Nothing was executed on this target, {target.title}: programs were compiled for it, and est. is an estimate "
         f"({rates}, n = {lanes}).",
         "kernels, syncs: launches and stops at the host for a step through XLA; bytes: moved for a lane and step;",
         "steps/launch, registers, spills: of the kernel of many steps, spills in bytes.",
@@ -134,5 +135,6 @@ def _content(setup: Setup, target: devices.Target, about: dict[str, str | int], 
         }
         for row in rows
     ]
-    content = dataclasses.asdict(setup) | {"executed": False, "device": target.title}
+    rates = {"cores": target.cores, "width": target.issued, "clock": target.clock, "bandwidth": target.bandwidth}
+    content = dataclasses.asdict(setup) | {"executed": False, "device": target.title} | rates
     return {"setup": content, "formulas": estimate.FORMULAS[target.platform], "machine": about, "rows": told}

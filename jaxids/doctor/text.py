@@ -35,7 +35,8 @@ def page(setup: Setup, found: Findings, under_way: str = "") -> str:
     parts = ["# jaxids doctor", _facts(found.facts)]
     parts += [table(list(found.devices[0]), [list(each.values()) for each in found.devices])] if found.devices else []
     if found.ran:
-        parts += [f"## Times\n\n{_size(setup)}. µs for one step of one trial, and seconds to compile.", _times(found)]
+        what = "µs for one step of one trial, and seconds to compile (on a CPU alone, side by side)"
+        parts += [f"## Times\n\n{_size(setup)}. {what}.", _times(found)]
     if found.compared:
         parts += [f"## Agreement\n\n{_rules(setup, found)}", _agreement(found)]
     if under_way:
@@ -123,11 +124,11 @@ def _agreement(found: Findings) -> str:
     head = [
         "policy",
         "way",
-        "beside",
+        "reference",
         "early",
         "late",
         "regret",
-        "beside",
+        "of reference",
         "off",
         "p law",
         "p pairs",

@@ -7,9 +7,12 @@ kept, and shown only if they fail.
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -25,7 +28,7 @@ def compiled(request: Request) -> Generator[Program | Refused, None, None]:
     if not 1 <= request.every <= request.steps:
         raise ValueError(f"every: got {request.every}; it takes a whole number from 1 to steps = {request.steps}")
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
-        command = [sys.executable, "-W", "ignore", "-m", "jaxids.targets.apart", folder]
+        command = [sys.executable, "-W", "ignore", "-m", "jaxids.targets.apart", folder, str(os.getpid())]
         pipe, environment = subprocess.PIPE, _environment(request, folder)
         with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=said) as process:
             try:
@@ -59,7 +62,17 @@ def _environment(request: Request, folder: str) -> dict[str, str]:
     return given
 
 
-def _main(folder: Path) -> None:
+def _end_with(parent: int, folder: Path) -> None:
+    """End when the process that asked is gone, whatever the compiler does, and leave nothing behind."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _main(folder: Path, parent: int) -> None:
+    tempfile.tempdir = str(folder)
+    threading.Thread(target=_end_with, args=(parent, folder), daemon=True).start()
     request = Request(**json.load(sys.stdin))
     from jaxids.targets import build
 
@@ -72,4 +85,4 @@ def _main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]), int(sys.argv[2]))

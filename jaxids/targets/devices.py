@@ -39,9 +39,10 @@ def named(name: str) -> Target:
     found = dict(re.findall(r"(\w+): \"?([^\"\n]+)", text))
     capability = re.search(r"cuda_compute_capability \{ major: (\d+)", text)
     major = int(capability[1]) if capability else 0
-    clock, cores, bandwidth = (float(found[key]) for key in ("clock_rate_ghz", "core_count", "memory_bandwidth"))
+    rates = ("clock_rate_ghz", "core_count", "memory_bandwidth", "fpus_per_core")
+    clock, cores, bandwidth, issued = (float(found[key]) for key in rates)
     title, architecture = found["device_description_str"], f"sm_{major}0" + "a" * (major == 9)
-    return Target(name, "gpu", title, clock * 1e9, int(cores), bandwidth, 128, text, architecture)
+    return Target(name, "gpu", title, clock * 1e9, int(cores), bandwidth, int(issued), text, architecture)
 
 
 def check(name: str) -> Target:

@@ -6,12 +6,13 @@ With n lanes, on a GPU through XLA:
 
 where a turn of the loop is one launch of a graph. In a kernel of many steps
 
-    instructions · ⌈n / (cores · 128)⌉ / (clock · n)
+    instructions · ⌈n / (cores · width)⌉ / (clock · n)
 
-is added, as if every core began an instruction for 128 lanes in each cycle, and the formula above is that of all that
-is launched between two recorded points. On a TPU it is (bundles · ⌈n / 1024⌉ + cycles) / (clock · n): cycles are
-`estimated_cycles`, by the compiler, of all that XLA made, and bundles are the instructions of the kernel, one for 1024
-lanes in a cycle. Loops inside a kernel count once. Latency is left out, and what happens before the first step.
+is added, as if every core began an instruction for its width in lanes, its arithmetic units, in each cycle, and the
+formula above is that of all that is launched between two recorded points. On a TPU it is
+(bundles · ⌈n / 1024⌉ + cycles) / (clock · n): cycles are `estimated_cycles`, by the compiler, of all that XLA made, and
+bundles are the instructions of the kernel, one for 1024 lanes in a cycle. Loops inside a kernel count once. Latency is
+left out, and what happens before the first step.
 """
 
 import math
@@ -25,7 +26,7 @@ NODE, GRAPH, STOP = 1.3, 5.0, 10.0  # µs of a launch inside a graph, of a graph
 FORMULAS = {
     "gpu": (
         "est. XLA µs = (max(kernels · 1.3 µs, n · bytes / bandwidth) + syncs · 10 µs + 5 µs / steps of a turn) / n;",
-        "est. kernel µs = instructions · ⌈n / (cores · 128)⌉ / (clock · n) + the same for all that is launched.",
+        "est. kernel µs = instructions · ⌈n / (cores · width)⌉ / (clock · n) + the same for all that is launched.",
     ),
     "tpu": (
         "est. XLA µs = estimated_cycles, by the compiler, / (clock · n);",
