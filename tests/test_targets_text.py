@@ -199,7 +199,7 @@ def test_the_table_says_that_nothing_was_executed(capsys, monkeypatch):
     assert first.split()[2:5] == ["8", "0.5", "1000"]
     assert first.split()[7:10] == ["100", "255", "8"]
     assert second.split()[-5:] == ["–"] * 5
-    assert below[0].startswith("Nothing was executed on a NVIDIA H100")
+    assert below[0].startswith("Nothing was executed on this target, NVIDIA H100")
     assert list(below[-2:]) == list(estimate.FORMULAS["gpu"])
     assert rows[1].kernel == Refused("IDS-E", "too large")
 
