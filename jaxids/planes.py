@@ -75,8 +75,10 @@ def _check(name: str, params: dict[str, Any], shapes: list[tuple[int, ...]], wid
     if any(width in shape[:-1] for shape in shapes):
         raise Unsupported(f"an axis of length {width}, as many as lanes, in {name}")
     first, last = shapes[0], len(shapes[0]) - 1
-    if name == "scan" and params["num_carry"] + params["num_consts"] < len(shapes) - len(params["jaxpr"].jaxpr.outvars):
-        raise Unsupported("a scan over an array")
+    if name == "scan":
+        body = params["jaxpr"].jaxpr
+        if shapes != [v.aval.shape for v in (*body.invars, *body.outvars)]:
+            raise Unsupported("a scan over an array")
     if first[-1:] != (width,) and name != "iota":
         return
     out = shapes[-1]
@@ -264,10 +266,11 @@ def _while(equation: Any, given: list[Planes], width: int) -> list[Planes]:
 
 
 def _scan(equation: Any, given: list[Planes], width: int) -> list[Planes]:
-    params, shape = equation.params, _lanes_of(given)
-    turn = _inside(params["jaxpr"], given[: params["num_consts"]], width, shape)
-    start = _blocks(given[params["num_consts"] :], equation.outvars, shape, width)
-    end = lax.fori_loop(0, params["length"], lambda _, s: turn(s), start)
+    """A loop of known length, over no array: what it begins with is all that it gives back, after its constants."""
+    shape, consts = _lanes_of(given), len(given) - len(equation.outvars)
+    turn = _inside(equation.params["jaxpr"], given[:consts], width, shape)
+    start = _blocks(given[consts:], equation.outvars, shape, width)
+    end = lax.fori_loop(0, equation.params["length"], lambda _, s: turn(s), start)
     return _planes(end, equation.outvars, width)
 
 

@@ -26,8 +26,9 @@ def apart(function, *arrays):
 
 
 def moves(x, y):
-    both = jnp.concatenate([x[::2], y[:1]], axis=0)
-    turned = jnp.swapaxes(x[:, None] * y[None, :2], 0, 1)[::-1]
+    both = jnp.concatenate([lax.slice_in_dim(x, 0, 4, 2), y[:1]], axis=0)
+    turned = jnp.swapaxes(x[:, None] * y[None, :2], 0, 1)
+    turned = lax.rev(turned, (0,))
     padded = lax.pad(y, jnp.float32(2), [(1, 2, 0), (0, 0, 0)])
     return both, turned.reshape(-1, x.shape[-1]), padded, jnp.arange(4)[:, None] * x, jnp.squeeze(x[1:2], 0)
 
@@ -71,7 +72,7 @@ def test_a_program_on_planes_is_the_program_on_arrays(function, rng):
         lambda x: x[jnp.argmax(x[:, 0])],
         lambda x: jnp.max(x),
         lambda x: lax.scan(lambda c, row: (c + row, None), x[0], x)[0],
-        lambda x: x[:, ::-1],
+        lambda x: lax.rev(x, (1,)),
         lambda x: x + x[:, :1],
         lambda x: x * jnp.arange(LANES),
         lambda x: x.T.sum(0),
