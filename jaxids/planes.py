@@ -42,7 +42,7 @@ CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_j
 EXPANDED: dict[str, Callable[..., Any]] = {"erf_inv": special.erf_inv, "is_finite": special.is_finite}
 MOVES = {
     *("broadcast_in_dim", "concatenate", "expand_dims", "iota", "optimization_barrier", "pad", "reshape", "rev"),
-    *("slice", "squeeze", "transpose"),
+    *("slice", "squeeze", "stack", "transpose", "unstack"),
 }
 LOOPS = {"cond", "scan", "while"}
 COMPUTED = ELEMENTWISE | EXPANDED.keys() | REDUCTIONS.keys()
@@ -88,6 +88,8 @@ def _check(name: str, params: dict[str, Any], shapes: list[tuple[int, ...]], wid
         "slice": lambda: out[-1] != width,
         "pad": lambda: params["padding_config"][-1] != (0, 0, 0),
         "concatenate": lambda: params["dimension"] == last,
+        "stack": lambda: params["axis"] > last,
+        "unstack": lambda: params["axis"] == last,
         "reshape": lambda: out[-1:] != (width,),
         "transpose": lambda: params["permutation"][-1] != last,
     }
@@ -129,6 +131,8 @@ def _apply(equation: Any, given: list[Planes], width: int) -> list[Planes]:
         return {"cond": _cond, "scan": _scan, "while": _while}[name](equation, given, width)
     if name in REDUCTIONS:
         return [_reduced(name, params["axes"], given[0], equation.invars[0].aval.shape, width)]
+    if name == "unstack":
+        return list(np.moveaxis(given[0], params["axis"], 0))
     if name in MOVES:
         shape = tuple(1 if size == width else size for size in equation.outvars[0].aval.shape)
         return [_moved(name, params, given, shape)]
@@ -202,6 +206,8 @@ def _moved(name: str, params: dict[str, Any], given: list[Planes], shape: tuple[
             return values.transpose(params["permutation"])
         case "rev":
             return np.flip(values, params["dimensions"])
+        case "stack":
+            return np.stack(given, axis=params["axis"])
         case "concatenate":
             return np.concatenate(given, axis=params["dimension"])
         case "slice":

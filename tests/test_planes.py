@@ -26,11 +26,16 @@ def apart(function, *arrays):
 
 
 def moves(x, y):
-    both = jnp.concatenate([lax.slice_in_dim(x, 0, 4, 2), y[:1]], axis=0)
-    turned = jnp.swapaxes(x[:, None] * y[None, :2], 0, 1)
-    turned = lax.rev(turned, (0,))
+    first = lax.slice_in_dim(y, 0, 2)
+    both = jnp.concatenate([lax.slice_in_dim(x, 0, 4, 2), first], axis=0)
+    turned = lax.rev(jnp.swapaxes(x[:, None] * first[None], 0, 1), (0,))
     padded = lax.pad(y, jnp.float32(2), [(1, 2, 0), (0, 0, 0)])
-    return both, turned.reshape(-1, x.shape[-1]), padded, jnp.arange(4)[:, None] * x, jnp.squeeze(x[1:2], 0)
+    return both, turned.reshape(-1, x.shape[-1]), padded, jnp.arange(4)[:, None] * x, jnp.squeeze(first[:1], 0)
+
+
+def rows_of(x, y):
+    top, *rest = x
+    return jnp.stack([top, *rest[::-1]]) + y, jnp.stack([x, y], axis=1)
 
 
 def reductions(x, y):
@@ -54,7 +59,7 @@ def functions(x, y):
     return *values, jnp.where(x > 0, x, 1), jnp.clip(x, -1, 1), (x * 1e3).astype(jnp.int32) >> 2, jnp.sign(y)
 
 
-@pytest.mark.parametrize("function", [moves, reductions, loops, functions])
+@pytest.mark.parametrize("function", [moves, rows_of, reductions, loops, functions])
 def test_a_program_on_planes_is_the_program_on_arrays(function, rng):
     x, y = jnp.asarray(rng.normal(size=(4, LANES)), jnp.float32), jnp.asarray(rng.normal(size=(4, LANES)), jnp.float32)
     count, found, wanted = apart(function, x, y)
