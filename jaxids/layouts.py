@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
 
 CPU = Layout(barriers=True, selects=0, written_out=3, loops=True)
-ACCELERATOR = Layout(barriers=False, selects=32, written_out=5, loops=False)  # 13 million ratios took at most 5
+ACCELERATOR = Layout(barriers=False, selects=32, written_out=5, loops=False)  # enough: tests/test_ratio.py
 KERNEL = Layout(barriers=False, selects=float("inf"), written_out=0, loops=True)
 _CURRENT: ContextVar[Layout] = ContextVar("layout", default=CPU)
 
