@@ -59,6 +59,13 @@ def _add_run(commands: Any) -> None:
         help="in place of a value of the files, as delta=0.1, rho=[0.4,0.6] or grid.sigma=[1,2]; may be repeated",
     )
 
+    parser.add_argument(
+        "--part",
+        type=_part,
+        metavar="I/N",
+        help="compute only the I-th of N shares of the tiles, as one of N jobs that write to one folder; no report",
+    )
+
 
 def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import read
@@ -74,8 +81,36 @@ def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import run
     from jaxids.report import page
 
-    run.run(experiments, out)
+    run.run(experiments, out, arguments.part)
+    if arguments.part:
+        print(
+            f"part {arguments.part.number} of {arguments.part.of} is done; `jaxids status {out}` tells what is missing"
+        )
+        return
     page.update(out, [experiment.name for experiment in experiments])
+
+
+def _add_status(commands: Any) -> None:
+    more = (
+        "Show of every cell what is done, missing and damaged, and the time left at the pace of the runs at work. "
+        "Stores of more than 1 GiB are not read to the last byte, unless asked."
+    )
+    parser = _add(commands, "status", _status, "how far results are: done, missing and damaged of every cell", more)
+    _add_folder(parser)
+    parser.add_argument("--unfinished", action="store_true", help="leave out cells that are done")
+    parser.add_argument("--check", action="store_true", help="read every byte, however many there are")
+    parser.add_argument("--json", type=_output, metavar="FILE", help="write the numbers to a file as well")
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    from jaxids.experiment import status, store
+
+    found = status.look(arguments.folder, arguments.check)
+    with outputs.printed_beside(arguments.json):
+        for line in status.lines(found, arguments.unfinished):
+            print(line)
+    if arguments.json is not None:
+        outputs.write(arguments.json, store.as_json(found.table).decode())
 
 
 def _add_plot(commands: Any) -> None:
@@ -229,7 +264,15 @@ def _doctor(arguments: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (_add_run, _add_plot, _add_report, _add_export, _add_bench, _add_doctor)
+COMMANDS: tuple[Callable[[Any], None], ...] = (
+    _add_run,
+    _add_status,
+    _add_plot,
+    _add_report,
+    _add_export,
+    _add_bench,
+    _add_doctor,
+)
 
 
 def _count(text: str) -> int:
@@ -243,6 +286,15 @@ def _policy(text: str) -> str:
         return text
     hint = keys.nearest(text, list(THIRTEEN))
     raise argparse.ArgumentTypeError(f"got {text!r}; it takes names of the paper's policies ({hint})")
+
+
+def _part(text: str) -> Any:
+    from jaxids.experiment import parts
+
+    try:
+        return parts.named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _target(text: str) -> str:

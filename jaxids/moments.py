@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Moments", "Series", "empty", "merge"]
+__all__ = ["Moments", "Series", "empty", "joined", "merge", "of"]
 
 
 class Series(NamedTuple):
@@ -35,12 +35,23 @@ def empty(points: int) -> Moments:
     return Moments(0, np.zeros(points), np.zeros(points))
 
 
-def merge(moments: Moments, values: np.ndarray) -> Moments:
-    """With more trials, on the last axis of [points, n]. Where one is infinite the mean is, and its error NaN."""
+def of(values: np.ndarray) -> Moments:
+    """Of trials on the last axis of [points, n]."""
     values = values.astype(float)
-    n, total = values.shape[1], moments.trials + values.shape[1]
     with np.errstate(invalid="ignore"):
-        shift = values.mean(axis=1) - moments.mean
-        square = moments.square + values.var(axis=1) * n + shift**2 * moments.trials * n / total
+        return Moments(values.shape[1], values.mean(axis=1), values.var(axis=1) * values.shape[1])
+
+
+def joined(moments: Moments, more: Moments) -> Moments:
+    """Of the trials of both. Where one is infinite the mean is, and its error NaN."""
+    n, total = more.trials, moments.trials + more.trials
+    with np.errstate(invalid="ignore"):
+        shift = more.mean - moments.mean
+        square = moments.square + more.square + shift**2 * moments.trials * n / total
         mean = np.where(np.isinf(moments.mean), moments.mean, moments.mean + shift * n / total)
     return Moments(total, mean, square)
+
+
+def merge(moments: Moments, values: np.ndarray) -> Moments:
+    """With more trials, on the last axis of [points, n]."""
+    return joined(moments, of(values))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from jaxids import moments
+from jaxids.experiment import cells as held
 from jaxids.experiment import claims, store
 from jaxids.experiment.curves import Curve, Panel
 
@@ -64,7 +65,7 @@ def stored(folder, tables, trials=600, width=256, name="made", missing=(), recor
                 part = curve(label, padded[index * width : (index + 1) * width])
                 arrays = {"steps": STEPS, "regret": part.regret.T}
                 arrays |= {name: part.regret.T * 10.0 ** -(i + 1) for i, name in enumerate(record)}
-                store.write_tile(folder / name / cells[-1]["folder"], index, arrays)
+                held.write(folder / name / cells[-1]["folder"], index, [arrays])
     table = {"title": "", "notes": "", "trials": trials, "claims": [], "compare": [], "source": "x = 1", "changes": {}}
     store.seal(folder / name / "experiment.json", store.as_json(table | {"cells": cells} | described))
     return folder

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxids import cli, load, policies, problems, simulate, tiles
-from jaxids.experiment import build, read, run
+from jaxids.experiment import build, bundles, cells, kind, read, run
 from jaxids.report import page
 
 SMALL = """
@@ -82,8 +82,8 @@ def test_a_second_run_computes_and_writes_nothing(copied, monkeypatch, capsys):
 
 
 def test_more_trials_go_on_from_those_there_are(copied, monkeypatch):
-    ran, write = [], run.store.write_tile
-    monkeypatch.setattr(run.store, "write_tile", lambda *a: (ran.append(a[1]), write(*a)))
+    ran, write = [], cells.write
+    monkeypatch.setattr(cells, "write", lambda *a: (ran.append(a[1]), write(*a)))
     before = load(copied / "out")
     assert again(copied, "--trials", "1000") == 0
     assert ran == [3] * 4  # 768 trials were there
@@ -104,23 +104,18 @@ def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(cop
     assert len(after) == 2 * len(before)
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip", "checksum", "remove", "cell", "another", "record"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "summary", "remove", "cell", "another", "record"])
 def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
     before = snapshot(copied / "out")
-    tile = sorted((copied / "out").rglob("*.npz"))[1]
+    tile = sorted((copied / "out").rglob("*.tiles"))[1]
     if damage == "truncate":
         tile.write_bytes(tile.read_bytes()[:-10])
-    elif damage == "flip":
-        content = bytearray(tile.read_bytes())
-        content[len(content) // 2] ^= 4
+    elif damage in ("flip", "summary"):
+        content, bundle = bytearray(tile.read_bytes()), bundles.opened(tile)
+        content[(bundle.last if damage == "summary" else bundle.pieces[1]).start + 100] ^= 4
         tile.write_bytes(content)
-    elif damage == "checksum":
-        tile.with_name(tile.name + ".sha256").write_text("nonsense")
     elif damage == "another":
-        other = sorted((copied / "out").rglob("*.npz"))[-1]
-        for end in ("", ".sha256"):
-            text = other.with_name(other.name + end).read_bytes().replace(other.name.encode(), tile.name.encode())
-            tile.with_name(tile.name + end).write_bytes(text)
+        tile.write_bytes(sorted((copied / "out").rglob("*.tiles"))[-1].read_bytes())
     elif damage == "record":
         tile = copied / "out" / "small" / "experiment.json"
         tile.write_text(tile.read_text().replace("600", "300"))
@@ -131,10 +126,67 @@ def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
         tile.unlink()
     if damage not in ("remove", "cell"):
         with pytest.raises(ValueError, match=rf"{tile}: (damaged|a tile of another cell)"):
-            load(copied / "out")
+            [curve.regret for curve in load(copied / "out")]
     assert again(copied) == 0
     said = capsys.readouterr().err
     assert (f"{tile}: " in said) == (damage != "remove")
+    assert snapshot(copied / "out") == before
+
+
+def test_a_curve_comes_from_summaries_so_a_damaged_tile_does_not_change_it(copied):
+    """What is read is checked; `jaxids run` and `jaxids status` read every byte."""
+    before = load(copied / "out")["small-delta=0.1/UCB"]
+    tile = sorted((copied / "out").rglob("*.tiles"))[0]
+    content = bytearray(tile.read_bytes())
+    content[bundles.opened(tile).pieces[0].start + 9] ^= 4
+    tile.write_bytes(content)
+    after = load(copied / "out")["small-delta=0.1/UCB"]
+    assert np.array_equal(before.mean, after.mean)
+    assert np.array_equal(before.final, after.final)
+
+
+@pytest.mark.parametrize("of", [1, 3, 7])
+def test_parts_make_the_store_of_one_run_in_any_order(finished, tmp_path, of, capsys):
+    shutil.copy(finished / "small.toml", tmp_path)
+    for number in reversed(range(1, of + 1)):
+        assert again(tmp_path, "--part", f"{number}/{of}") == 0
+        assert (number == 1) == ("4 of 4 cells done" in _status(tmp_path, capsys))
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert snapshot(tmp_path / "out" / "small" / "tiles") == snapshot(finished / "out" / "small" / "tiles")
+    assert again(tmp_path) == 0
+    assert snapshot(tmp_path / "out") == snapshot(finished / "out")
+
+
+def test_a_last_run_takes_over_what_a_part_left(finished, tmp_path, capsys):
+    shutil.copy(finished / "small.toml", tmp_path)
+    assert again(tmp_path, "--part", "2/3") == 0
+    assert "4 of 12 tiles; no run is at work" in _status(tmp_path, capsys)
+    assert again(tmp_path) == 0
+    assert snapshot(tmp_path / "out") == snapshot(finished / "out")
+
+
+def _status(folder, capsys):
+    capsys.readouterr()
+    assert cli.main(["status", str(folder / "out")]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "3", "1/0", "a/b", "-1/3", "1/3/5"])
+def test_a_part_that_there_is_not_is_refused(finished, part, capsys):
+    assert cli.main(["run", str(finished / "small.toml"), f"--part={part}"]) == 2
+    assert capsys.readouterr().err.startswith(f"jaxids run: --part: got '{part}'; it takes which part of how many")
+
+
+def test_parts_are_refused_on_another_processor_and_a_run_says_so(copied, monkeypatch, capsys):
+    monkeypatch.setattr(kind, "processor", lambda: "Another (1234)")
+    before = snapshot(copied / "out")
+    assert again(copied, "--trials", "900", "--part", "1/2") == 2
+    said = capsys.readouterr().err
+    assert ": of another processor, " in said
+    assert "; this is Another (1234), whose rounding differs; it takes the same, or another --out" in said
+    assert snapshot(copied / "out") == before
+    assert again(copied) == 0
+    assert "; this is Another (1234), and tiles that are missing get its rounding" in capsys.readouterr().err
     assert snapshot(copied / "out") == before
 
 

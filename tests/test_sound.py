@@ -9,7 +9,7 @@ import pytest
 from curves import STEPS, stored
 
 from jaxids import cli, load
-from jaxids.experiment import sound, store
+from jaxids.experiment import bundles, cells, sound, store
 from jaxids.report import markup, page
 
 
@@ -115,20 +115,23 @@ TILES = {
 
 def test_a_ratio_may_be_infinite(folder):
     path = next((folder / "made" / "tiles").glob("TS-*"))
-    store.write_tile(path, 0, SOUND)
+    (path / "00000.tiles").unlink()
+    cells.write(path, 0, [SOUND])
     assert np.all(load(folder)["made/TS"].series["ratio"].mean == np.inf)
 
 
 def test_pulls_are_of_the_width_of_the_cell(tmp_path):
-    store.write_tile(tmp_path / "UCB-0", 0, {"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)})
+    cells.write(tmp_path / "UCB-0", 0, [{"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)}])
+    bundle = bundles.opened(tmp_path / "UCB-0" / "00000.tiles")
     with pytest.raises(store.DamagedError, match="its pulls are not of this cell"):
-        sound.tile(tmp_path / "UCB-0", 0, {"record": [], "pulls": True, "width": 2, "steps": 1000})
+        sound.summary({"record": [], "pulls": True, "width": 2, "steps": 1000}, None, bundle)
 
 
 @pytest.mark.parametrize("case", TILES)
 def test_a_tile_of_anything_else_is_named(folder, case):
-    path = next((folder / "made" / "tiles").glob("TS-*")) / "00000.npz"
-    store.write_tile(path.parent, 0, TILES[case])
+    path = next((folder / "made" / "tiles").glob("TS-*")) / "00000.tiles"
+    path.unlink()
+    cells.write(path.parent, 0, [TILES[case]])
     with pytest.raises(store.DamagedError, match=rf"^{path}: damaged, its .* are not of this cell; `jaxids run`"):
         load(folder)
 
@@ -138,14 +141,16 @@ def test_a_run_mends_it(tmp_path, case, capsys):
     (tmp_path / "tiny.toml").write_text('policies = ["UCB"]\ntrials = 2\nsteps = 3\nproblem = {actions = 2, dim = 1}\n')
     command = ["run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
     assert cli.main(command) == 0
-    (tile,) = (tmp_path / "out").rglob("00000.npz")
-    before, arrays = tile.read_bytes(), store.read_tile(tile.parent, 0)
+    (tile,) = (tmp_path / "out").rglob("00000.tiles")
+    before = tile.read_bytes()
+    arrays = bundles.decoded(tile, tile.parent.name, bundles.opened(tile).tile(0))
+    tile.unlink()
     if case == "no tile":
-        store.seal(tile, b"nothing")
+        store.write(tile, b"nothing")
     elif case == "another width":
-        store.write_tile(tile.parent, 0, arrays | {"regret": arrays["regret"][:, :-1]})
+        cells.write(tile.parent, 0, [arrays | {"regret": arrays["regret"][:, :-1]}])
     else:
-        store.write_tile(tile.parent, 0, arrays | {"steps": arrays["steps"] + 1})
+        cells.write(tile.parent, 0, [arrays | {"steps": arrays["steps"] + 1}])
     capsys.readouterr()
     assert cli.main(command) == 0
     assert f"{tile}: damaged, it" in capsys.readouterr().err

@@ -180,6 +180,6 @@ def policy_of(setting: Table) -> policies.Policy:
         raise ValueError(f"estimator.{error}") from None
 
 
-def width_of(problem: Problem) -> int:
-    """How many trials a tile of this problem holds here."""
-    return tile_width(problem, jax.local_devices()[0].platform)
+def width_of(problem: Problem, platform: str | None = None) -> int:
+    """How many trials a tile of this problem holds, here or on another platform."""
+    return tile_width(problem, platform or jax.local_devices()[0].platform)

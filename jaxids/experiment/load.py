@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxids import moments
-from jaxids.experiment import sound, store
+from jaxids.experiment import cells, sound, store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
@@ -19,7 +18,7 @@ from jaxids.experiment.results import Results
 from jaxids.names import THIRTEEN
 from jaxids.words import in_short, shown
 
-__all__ = ["load"]
+__all__ = ["experiments", "load"]
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -30,13 +29,7 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
     if not isinstance(folder, str | os.PathLike):
         raise ValueError(f"folder: got {shown(folder)}; it takes the path of one that `jaxids run` wrote to")
     folder, panels = Path(folder), []
-    try:
-        found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
-    except (OSError, ValueError):  # a name that no folder can have, or one that is not to be read
-        found = []
-    if not found:
-        raise ValueError(f"{in_short(str(folder))}: no results here; it takes a folder that `jaxids run` wrote to")
-    for path in found:
+    for path in experiments(folder):
         try:
             panels += _panels(path)
         except store.DamagedError as damage:
@@ -53,6 +46,17 @@ def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
     return results
 
 
+def experiments(folder: Path) -> list[Path]:
+    """The folders of experiments: the one given, or those in it; a ValueError if there is none."""
+    try:
+        found = [folder] if (folder / RECORD).exists() else sorted(path.parent for path in folder.glob(f"*/{RECORD}"))
+    except (OSError, ValueError):  # a name that no folder can have, or one that is not to be read
+        found = []
+    if not found:
+        raise ValueError(f"{in_short(str(folder))}: no results here; it takes a folder that `jaxids run` wrote to")
+    return found
+
+
 def _panels(folder: Path) -> list[Panel]:
     table, panels = sound.record(folder), dict[str, Panel]()
     for cell in table["cells"]:
@@ -67,21 +71,31 @@ def _panels(folder: Path) -> list[Panel]:
 
 
 def _curve(panel: Panel, cell: Table) -> Curve | None:
-    """A cell as far as it was run, or None if it was not. One tile is in memory at a time."""
+    """A cell as far as it was run, or None if it was not. Of its tiles only the summaries are read."""
     setting, asked, path = cell["setting"], panel.table["trials"], panel.folder / cell["folder"]
-    width, digest, steps, indices = setting["width"], hashlib.sha256(), None, list[int]()
-    kept = {name: _Kept() for name in ("regret", *setting["record"])}
-    for index in _tiles(path, -(-asked // width)):
-        if (tile := sound.tile(path, index, setting, steps)) is None:
-            continue
-        steps, count = tile["steps"], min(width, asked - index * width)
-        for name, series in kept.items():
-            series.add(tile[name][:, :count])
-        indices.append(index)
-        digest.update(f"{path.name} {index} {count}".encode() + store.checksum_of(path, index))
-    if steps is None:
+    width, digest, names = setting["width"], hashlib.sha256(), ("regret", *setting["record"])
+    fits = partial(sound.summary, setting, None)
+    found = cells.look(path, -(-asked // width), fits)
+    if found.damaged:
+        raise found.damaged[0]
+    if not found.where:
         return None
-    trials = np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices])
+    indices, trials = list(found.where), sum(min(width, asked - index * width) for index in found.where)
+    kept = {name: _Kept(trials) for name in names}
+    steps, cut = next(iter(found.where.values()))[1].steps, {}
+    if asked % width and indices[-1] == asked // width:  # of the last tile, not all trials are asked for
+        cut = next(cells.tiles(path, indices[-1:], fits))
+    for index, (bundle, summary) in found.where.items():
+        count = min(width, asked - index * width)
+        if not np.array_equal(summary.steps, steps):
+            raise store.damaged(bundle.path, "its steps are not of this cell")
+        for name, series in kept.items():
+            if count < width:
+                series.add(moments.of(cut[name][:, :count]), cut[name][-1, :count])
+            else:
+                at = index - bundle.first
+                series.add(summary.moments(name, at), summary.series[name][2][at])
+        digest.update(f"{path.name} {index} {count} {bundle.pieces[index - bundle.first].sha256}".encode())
     return Curve(
         experiment=panel.name,
         label=cell["label"],
@@ -90,47 +104,46 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         setting=cell["setting"],
         steps=steps,
         series={name: series.done() for name, series in kept.items()},
-        trials=trials,
+        trials=np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices]),
         asked=asked,
         digest=digest.hexdigest(),
-        read=partial(_read, path, indices, len(trials), ("pulls", *kept)),
+        read=partial(_read, path, indices, trials, ("pulls", *kept), fits),
     )
-
-
-def _tiles(path: Path, count: int) -> list[int]:
-    """The tiles there are among the first so many: of those asked for, nearly all may be missing."""
-    names = [int(file.stem) for file in path.glob("*.npz") if re.fullmatch(r"[0-9]{5,10}", file.stem)]
-    return sorted(i for i in set(names) if i < count)
 
 
 class _Kept:
     """A series of tiles that come one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, trials: int) -> None:
         self._moments: moments.Moments | None = None
-        self._final: list[np.ndarray] = []
+        self._final, self._trials, self._count = np.zeros(0), trials, 0
 
-    def add(self, values: np.ndarray) -> None:
-        """More trials, on the last axis of [R, n]."""
-        before = moments.empty(len(values)) if self._moments is None else self._moments
-        with np.errstate(invalid="ignore"):  # a ratio may be infinite
-            self._moments = moments.merge(before, values)
-        self._final.append(values[-1])
+    def add(self, more: moments.Moments, final: np.ndarray) -> None:
+        """More trials."""
+        if self._moments is None:
+            self._moments, self._final = moments.empty(len(more.mean)), np.empty(self._trials, final.dtype)
+        self._moments = moments.joined(self._moments, more)
+        self._final[self._count : self._count + len(final)] = final
+        self._count += len(final)
 
     def done(self) -> moments.Series:
         """Of all trials."""
         assert self._moments is not None
         mean = np.where(np.isnan(self._moments.mean), np.inf, self._moments.mean)
-        return moments.Series(mean, self._moments.stderr, np.concatenate(self._final))
+        return moments.Series(mean, self._moments.stderr, self._final)
 
 
-def _read(path: Path, indices: list[int], count: int, known: tuple[str, ...], name: str) -> np.ndarray | None:
+def _read(
+    path: Path, indices: list[int], count: int, known: tuple[str, ...], fits: cells.Fits, name: str
+) -> np.ndarray | None:
     if name not in known:
         raise ValueError(f"name: got {shown(name)}; it takes one of {', '.join(known)}")
-    parts = []
-    for index in indices:
-        tile = store.read_tile(path, index)
-        if tile is None or name not in tile:
+    found, at = np.zeros(0), 0
+    for tile in cells.tiles(path, indices, fits):
+        if name not in tile:
             return None
-        parts.append(tile[name].T)
-    return np.concatenate(parts)[:count]
+        values = tile[name].T[: count - at]
+        found = found if at else np.empty((count, *values.shape[1:]), values.dtype)
+        found[at : at + len(values)] = values
+        at += len(values)
+    return found

@@ -5,10 +5,28 @@ import sys
 import time
 from typing import TextIO
 
-__all__ = ["BAR", "LOG_SECONDS", "Progress"]
+__all__ = ["BAR", "LOG_SECONDS", "Progress", "bar", "clock", "rate"]
 
 BAR = 24
 LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
+
+
+def bar(done: int, of: int, size: int = BAR) -> str:
+    """A bar that is filled as far as something is done."""
+    return ("█" * (size * done // max(of, 1))).ljust(size, "░")
+
+
+def rate(steps: float) -> str:
+    """Steps in a second, in short."""
+    return f"{steps / 1e6:.1f} M" if steps >= 1e5 else f"{steps:.0f}"
+
+
+def clock(seconds: float | None) -> str:
+    """Hours, minutes and seconds, if they are known."""
+    if seconds is None:
+        return "–:––"
+    hours, minutes = divmod(round(seconds) // 60, 60)
+    return f"{hours}:{minutes:02d}:{round(seconds) % 60:02d}" if hours else f"{minutes}:{round(seconds) % 60:02d}"
 
 
 class Progress:
@@ -60,22 +78,22 @@ class Progress:
         if self._terminal:
             room, line = shutil.get_terminal_size()[0] - 1, f"{self._name}  {trials}  {speed}  {self._left()} left"
             size = min(BAR, max(0, room - len(line) - 1))
-            filled = size * self._done // max(self._work, 1)
-            self._write(f"\r\033[K{('█' * filled).ljust(size, '░')} {line}"[: room + 4].rstrip())
+            self._write(f"\r\033[K{bar(self._done, self._work, size)} {line}"[: room + 4].rstrip())
         elif finished or now - self._said > LOG_SECONDS:
             self._said = now
             self._write(f"{self._name}: {trials}, {speed}, {self._left()} left\n")
 
+    def rate(self) -> float:
+        """Steps of a trial in a second, of all that was run."""
+        return self._done / max(time.monotonic() - self._began, 1e-9)
+
     def _rate(self) -> str:
-        rate = self._here / max(time.monotonic() - self._started, 1e-9)
-        return f"{rate / 1e6:.1f} M" if rate >= 1e5 else f"{rate:.0f}"
+        return rate(self._here / max(time.monotonic() - self._started, 1e-9))
 
     def _left(self) -> str:
         if not self._done:
-            return "–:––"
-        seconds = (self._work - self._done) * (time.monotonic() - self._began) / self._done
-        hours, minutes = divmod(round(seconds) // 60, 60)
-        return f"{hours}:{minutes:02d}:{round(seconds) % 60:02d}" if hours else f"{minutes}:{round(seconds) % 60:02d}"
+            return clock(None)
+        return clock((self._work - self._done) * (time.monotonic() - self._began) / self._done)
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

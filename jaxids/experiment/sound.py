@@ -3,7 +3,6 @@
 Anything else is damage, which names the file, and which a run mends.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxids.experiment import claims, keys, policy_names, problem_keys, schema, store
+from jaxids.experiment import bundles, claims, keys, policy_names, problem_keys, schema, store
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
 
-__all__ = ["FOLDER", "record", "tile"]
+__all__ = ["FOLDER", "record", "summary"]
 
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
@@ -49,15 +48,12 @@ def record(folder: Path) -> Table:
     if content is None:
         raise store.damaged(path, "its checksum is gone")
     try:
-        table = json.loads(content)
-        if not isinstance(table, dict):
-            raise ValueError("it is not a table")
-        table = _checked(table, _TOP)
+        table = _checked(store.from_json(content), _TOP)
         table["claims"] = [claims.checked(claim) for claim in table["claims"]]
         table["watch"] = table["watch"] and keys.checked(table["watch"], schema.WATCH, "watch.")
         again = bool(table["watch"] or table["compare"] or table["bounds"])
         return table | {"cells": [_cell(cell, again) for cell in table["cells"]]}
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise store.damaged(path, str(error)) from None
 
 
@@ -76,31 +72,29 @@ def _checked(table: Table, known: Mapping[str, Key], section: str = "") -> Table
     return table | keys.checked({name: value for name, value in table.items() if name in known}, known, section)
 
 
-def tile(folder: Path, index: int, setting: Table, steps: np.ndarray | None = None) -> dict[str, np.ndarray] | None:
-    """A finished tile of a cell, at the recorded steps if they are known; None if there is none, or DamagedError."""
-    arrays = store.read_tile(folder, index)
-    if arrays is None:
-        return None
+def summary(setting: Table, steps: np.ndarray | None, bundle: bundles.Bundle) -> bundles.Summary:
+    """The summary of a file of tiles of a cell, at the recorded steps if they are known, or DamagedError."""
     asked = {"steps", "regret", *setting["record"]} | ({"pulls"} if setting["pulls"] else set())
-    if arrays.keys() != asked:
-        raise store.damaged(store.tile_path(folder, index), "its arrays are not of this cell")
-    at, steps = arrays["steps"], arrays["steps"] if steps is None else steps
+    if bundle.kinds.keys() != asked:
+        raise store.damaged(bundle.path, "its arrays are not of this cell")
     for name in sorted(asked, key=lambda name: name != "steps"):
-        others = name == "steps" and not np.array_equal(at, steps)
-        if others or not _fits(name, arrays[name], at, setting):
-            raise store.damaged(store.tile_path(folder, index), f"its {name} are not of this cell")
-    return arrays
+        if not _shaped(name, bundle, setting):
+            raise store.damaged(bundle.path, f"its {name} are not of this cell")
+    found = bundle.summary()
+    if steps is not None and not np.array_equal(found.steps, steps):
+        raise store.damaged(bundle.path, "its steps are not of this cell")
+    for name, (mean, _, _) in found.series.items():
+        if not np.all(np.isfinite(mean) if name == "regret" else ~np.isnan(mean)):  # a ratio may be infinite
+            raise store.damaged(bundle.path, f"its {name} are not of this cell")
+    return found
 
 
-def _fits(name: str, array: np.ndarray, at: np.ndarray, setting: Table) -> bool:
+def _shaped(name: str, bundle: bundles.Bundle, setting: Table) -> bool:
     """Whether an array is what its name says: steps that increase up to the last, or numbers for every trial."""
-    width = setting["width"]
-    if not array.size or array.dtype.kind not in "iuf":
-        return False
+    (kind, shape), steps, width = bundle.kinds[name], np.asarray(bundle.steps), setting["width"]
     if name == "steps":
-        increasing = array.ndim == 1 and array.dtype.kind in "iu" and bool(np.all(array[1:] > array[:-1]))
-        return increasing and array[0] >= 1 and array[-1] == setting["steps"]
+        whole = kind[1] in "iu" and shape == [steps.size] and steps.ndim == 1 and steps.dtype.kind in "iu"
+        return whole and bool(np.all(np.diff(steps, prepend=0) > 0)) and steps[-1] == setting["steps"]
     if name == "pulls":
-        return array.ndim == 2 and array.shape[1] == width
-    sound = np.isfinite(array) if name == "regret" else ~np.isnan(array)  # a ratio may be infinite
-    return array.shape == (at.size, width) and bool(np.all(sound))
+        return kind[1] in "iuf" and len(shape) == 2 and shape[1] == width and shape[0] > 0
+    return name in bundle.finals and kind[1] in "iuf" and shape == [steps.size, width]

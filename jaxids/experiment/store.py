@@ -1,32 +1,27 @@
-"""Finished tiles on disk: nothing that is there is ever half there.
+"""Files of a store: nothing that is there is ever half there.
 
     OUT/fig1b/experiment.json           what was asked for: the file's own text, the version, every cell and its folder
     OUT/fig1b/experiment.json.sha256    its checksum
     OUT/fig1b/tiles/IDS-UCB-1f0c…/      a cell, named by a digest of everything its result depends on
-        cell.json                       that everything
-        00000.npz, 00000.npz.sha256     a tile and its checksum, in the format of sha256sum
+        cell.json                       that everything, and the processor
+        00000-00003.tiles               its tiles (`bundles`, `cells`)
 
-A file gets its name only when it is complete and on disk, by `os.replace`. A tile is finished when its checksum is
-there and fits. A cell's folder is named by all its bits depend on but the make of the processor. So an edited
-experiment never meets tiles of another, more trials go on from those there are, and two runs at once on one machine
-write the same bytes twice.
+A file gets its name only when it is complete and on disk. A cell's folder is named by all its bits depend on but the
+make of the processor. So an edited experiment never meets tiles of another, and more trials go on from those there are.
 """
 
 import contextlib
+import errno
 import hashlib
-import io
 import json
 import os
 import re
 import socket
 import stat
 import time
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from jaxids import interrupts
 
@@ -36,20 +31,21 @@ __all__ = [
     "DamagedError",
     "as_json",
     "cell_folder",
-    "checksum_of",
+    "check_regular",
+    "checksum_path",
     "clean",
     "damaged",
+    "from_json",
     "keep",
+    "part_of",
     "read",
-    "read_tile",
     "seal",
-    "tile_path",
     "unseal",
     "write",
-    "write_tile",
 ]
 
 DAY = 86400.0
+UNLINKABLE = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}  # what file systems without links say
 SHOWN = 32  # characters of a file's name in that of its part
 _PART = re.compile(r"\..*~(?P<host>[^~]*)~(?P<process>\d{1,9})~[0-9a-f]+\.part", re.DOTALL)
 
@@ -63,25 +59,49 @@ def damaged(path: Path, why: str) -> DamagedError:
     return DamagedError(f"{path}: damaged, {why}; `jaxids run` mends it")
 
 
-def write(path: Path, content: bytes) -> None:
-    """Give a file its content, all of it or none; OSErrors name the file."""
-    name = f".{path.name[:SHOWN]}~{_host()}~{os.getpid()}~{os.urandom(4).hex()}.part"  # below 255 bytes
-    part = path.with_name(name)
+def write(path: Path, content: bytes | Iterable[bytes], replace: bool = True) -> None:
+    """Give a file its content, all of it or none; OSErrors name the file.
+
+    Unless it may replace a file, the first to write one wins.
+    """
+    part = part_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         interrupts.unfinished.add(str(part))
         try:
             with part.open("xb") as file:
-                file.write(content)
+                for chunk in (content,) if isinstance(content, bytes) else content:
+                    file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(part, path)
+            _name(part, path, replace)
         finally:
             part.unlink(missing_ok=True)
             interrupts.unfinished.discard(str(part))
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def part_of(path: Path) -> Path:
+    """What a file is called before it is whole: by its writer, and below 255 bytes."""
+    return path.with_name(f".{path.name[:SHOWN]}~{_host()}~{os.getpid()}~{os.urandom(4).hex()}.part")
+
+
+def _name(part: Path, path: Path, replace: bool) -> None:
+    """Give a whole file its name. A link fails where there is one already, whichever host was first."""
+    if not replace:
+        try:
+            os.link(part, path)
+            return
+        except FileExistsError:
+            return
+        except OSError as error:
+            if error.errno not in UNLINKABLE:
+                raise
+            if path.exists():
+                return
+    os.replace(part, path)
 
 
 def keep(path: Path, content: bytes) -> bool:
@@ -98,11 +118,16 @@ def keep(path: Path, content: bytes) -> bool:
 def read(path: Path) -> bytes | None:
     """The content of a file, None if there is none, or DamagedError if it is a pipe, a device or a folder."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # others may never end, or never begin
-            raise damaged(path, "it is not a regular file")
+        check_regular(path)
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def check_regular(path: Path) -> None:
+    """DamagedError if it is a pipe, a device or a folder: these may never end, or never begin."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise damaged(path, "it is not a regular file")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -148,13 +173,25 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
 
+def from_json(content: bytes) -> dict[str, Any]:
+    """A table, or a ValueError."""
+    try:
+        table = json.loads(content)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(table, dict):
+        raise ValueError("it is not a table")
+    return table
+
+
 def cell_folder(policy: str, setting: Mapping[str, Any]) -> str:
     """The name of a cell's folder: its policy in harmless signs, and a digest of all its result depends on."""
     harmless = re.sub(r"[^\w.+-]+", "-", policy, flags=re.ASCII)[:SHOWN].strip("-.")
     return f"{harmless}-{hashlib.sha256(as_json(setting)).hexdigest()[:16]}"
 
 
-def _checksum_path(path: Path) -> Path:
+def checksum_path(path: Path) -> Path:
+    """Where the checksum of a file that is sealed is kept."""
     return path.with_name(path.name + ".sha256")
 
 
@@ -164,49 +201,14 @@ def _checksum(path: Path, content: bytes) -> bytes:
 
 def seal(path: Path, content: bytes) -> bool:
     """Write a file, then its checksum, which says that it is finished; tell whether others were in their place."""
-    return keep(path, content) | keep(_checksum_path(path), _checksum(path, content))
+    return keep(path, content) | keep(checksum_path(path), _checksum(path, content))
 
 
 def unseal(path: Path) -> bytes | None:
     """The content of a finished file, None if there is none, or DamagedError if it is not what was written."""
-    expected, content = read(_checksum_path(path)), read(path)
+    expected, content = read(checksum_path(path)), read(path)
     if expected is None or content is None:
         return None
     if _checksum(path, content) != expected:
         raise damaged(path, "its checksum does not fit")
     return content
-
-
-def tile_path(cell: Path, index: int) -> Path:
-    """Where a tile is kept."""
-    return cell / f"{index:05d}.npz"
-
-
-def checksum_of(cell: Path, index: int) -> bytes:
-    """The checksum of a finished tile."""
-    return read(_checksum_path(tile_path(cell, index))) or b""
-
-
-def write_tile(cell: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Store a tile, with the name of its cell inside."""
-    buffer, content = io.BytesIO(), {"cell": np.array(cell.name), **arrays}
-    np.savez(buffer, **cast(Any, content))  # nothing else: NumPy 2.0 would store `allow_pickle` as an array
-    seal(tile_path(cell, index), buffer.getvalue())
-
-
-def read_tile(cell: Path, index: int) -> dict[str, np.ndarray] | None:
-    """A finished tile, None if there is none, or DamagedError if it is not what was written here."""
-    content = unseal(path := tile_path(cell, index))
-    if content is None:
-        return None
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as file:
-            if any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist()):
-                raise ValueError("compressed, to no one knows what size")
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except Exception as error:  # readers of zip files and of arrays raise nearly every kind there is
-        raise damaged(path, f"it holds no arrays ({error})") from None
-    if str(arrays.pop("cell", "")) != cell.name:
-        raise DamagedError(f"{path}: a tile of another cell; `jaxids run` mends it")
-    return arrays

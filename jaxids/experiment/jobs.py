@@ -1,0 +1,109 @@
+"""Cells ready to run: where their tiles go, how many they take, and how they are computed, here or elsewhere."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import jaxids
+from jaxids import policies, series, simulator, workers
+from jaxids.experiment import build, cells, kind, policy_names, sound, store
+from jaxids.experiment.bundles import Arrays
+from jaxids.experiment.curves import stem
+from jaxids.experiment.keys import Table
+from jaxids.experiment.read import Cell, Experiment
+
+__all__ = ["Job", "computed", "described", "jobs_of", "setting_of"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell ready to run: its policy and folder, and how many tiles of what width it takes."""
+
+    name: str
+    cell: Cell
+    policy: policies.Policy
+    folder: Path
+    setting: Table
+    trials: int
+    width: int
+
+    @property
+    def tiles(self) -> int:
+        """Tiles are always whole, so that more trials can be added later."""
+        return -(-self.trials // self.width)
+
+    @property
+    def fits(self) -> cells.Fits:
+        """What tells whether a file of tiles is of this cell."""
+        return partial(sound.summary, self.setting, _steps(self.setting))
+
+    @property
+    def work(self) -> int:
+        """Steps of all trials of a tile."""
+        return self.width * self.setting["steps"]
+
+
+def jobs_of(experiment: Experiment, out: Path, like: Table | None = None) -> list[Job]:
+    """The cells of an experiment as jobs of this process, or of one `like` another: a `kind.here()`.
+
+    A value that no problem can have is a ValueError.
+    """
+    jobs, like = [], kind.here() if like is None else like
+    for cell in experiment.cells:
+        section = "problem."
+        try:
+            width = build.width_of(build.problem_of(cell.setting["problem"]), like["platform"])
+            section = ""
+            policy = build.policy_of(cell.setting)
+        except ValueError as error:
+            raise ValueError(f"{experiment.path}: {section}{error}") from None
+        setting = setting_of(cell.setting, like, width)
+        folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
+        name = f"{stem(experiment.name, cell.panel)} {cell.label}"
+        jobs.append(Job(name, cell, policy, folder, setting, experiment.table["trials"], width))
+    return jobs
+
+
+def setting_of(setting: Table, like: Table, width: int) -> Table:
+    """A cell's setting with what a tile's bits depend on besides."""
+    return setting | like | {"width": width} | policy_names.source(setting["policy"])
+
+
+def _steps(setting: Table) -> np.ndarray:
+    """The steps at which a cell's series are recorded."""
+    return simulator.recorded_steps(setting["steps"], setting["points"])
+
+
+def described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
+    """What `experiment.json` says."""
+    found = [
+        {"label": job.cell.label, "panel": job.cell.panel, "numbers": job.cell.numbers, "setting": job.setting}
+        | {"folder": f"tiles/{job.folder.name}"}
+        for job in jobs
+    ]
+    kept = {
+        name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare", "watch", "bounds")
+    }
+    kept |= {"changes": experiment.changes}
+    return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": found} | kept
+
+
+def computed(name: str, setting: Table, count: int, indices: Iterable[int]) -> Iterator[tuple[int, Arrays]]:
+    """Tiles of a cell of so many, as they are stored; what is wrong with one is a ValueError with its name."""
+    key, at = build.key_of(setting["seed"]), _steps(setting)
+    total = series.pulls if setting["pulls"] else None
+    kept = {name: series.NAMED[name] for name in setting["record"]}
+    problem = build.problem_of(setting["problem"])  # kept by no job: many would not fit in memory
+    run = partial(workers.run, problem, build.policy_of(setting), key=key, trials=count * setting["width"], at=at)
+    try:
+        for tile in run(series=kept, total=total, indices=indices):
+            if not np.all(np.isfinite(tile.series["regret"])):
+                raise ValueError("regret is not finite; the numbers of the problem are too large")
+            if wrong := [name for name, values in tile.series.items() if np.any(np.isnan(values))]:
+                raise ValueError(f"{wrong[0]} is NaN; the numbers of the problem are too large or too small")
+            yield tile.index, {"steps": at, **tile.series, **({} if total is None else {"pulls": tile.totals})}
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

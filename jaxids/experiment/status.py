@@ -1,0 +1,133 @@
+"""How far a store is: tiles done, missing and damaged of every cell, and the time left at the pace of those at work."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jaxids.experiment import cells, sound, store
+from jaxids.experiment.curves import stem
+from jaxids.experiment.keys import Table
+from jaxids.experiment.load import experiments
+from jaxids.experiment.progress import bar, clock, rate
+from jaxids.experiment.running import Pace, pace
+
+__all__ = ["BYTES", "Cell", "Status", "lines", "look"]
+
+BYTES = 2**30  # of tiles that are read to the last byte unless all are to be
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One curve: how many tiles of what width it takes, how many are done, and what is damaged."""
+
+    name: str
+    width: int
+    steps: int
+    trials: int
+    done: int
+    damaged: tuple[str, ...]
+
+    @property
+    def tiles(self) -> int:
+        """All that are asked for."""
+        return -(-self.trials // self.width)
+
+    @property
+    def missing(self) -> int:
+        """Those that are not there, or damaged."""
+        return self.tiles - self.done
+
+
+@dataclass(frozen=True)
+class Status:
+    """The cells of a store, what is wrong with its records, who is at work, and whether every byte was read."""
+
+    folder: Path
+    cells: tuple[Cell, ...]
+    damaged: tuple[str, ...]
+    pace: Pace
+    read: bool
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, at the pace of those at work; none if nobody is."""
+        work = sum(cell.missing * cell.width * cell.steps for cell in self.cells)
+        return work / self.pace.rate if work and self.pace.rate else None if work else 0.0
+
+    @property
+    def table(self) -> Table:
+        """All of it as plain values."""
+        found: Table = {"folder": str(self.folder), "damaged": list(self.damaged), "runs": self.pace.runs}
+        found |= {"steps_per_second": self.pace.rate, "seconds_left": self.left, "every_byte_read": self.read}
+        each: list[dict[str, Any]] = [
+            {"cell": cell.name, "tiles": cell.tiles, "done": cell.done, "missing": cell.missing}
+            | {"trials": cell.trials, "damaged": list(cell.damaged)}
+            for cell in self.cells
+        ]
+        return found | {"cells": each}
+
+
+def look(folder: Path, all_bytes: bool = False) -> Status:
+    """How far the experiments of a folder are. Of large stores only names and summaries are looked at."""
+    found, damaged = list[tuple[Path, str, Table]](), list[str]()
+    for path in (where := experiments(folder)):
+        try:
+            found += _cells(path)
+        except store.DamagedError as damage:
+            damaged.append(str(damage))
+    size = 0 if all_bytes else sum(_size(path, BYTES) for path, _, _ in found)
+    read = size <= BYTES
+    at_work = pace(folder.parent if where == [folder] else folder)
+    return Status(folder, tuple(_cell(*each, read) for each in found), tuple(damaged), at_work, read)
+
+
+def _cells(folder: Path) -> Iterator[tuple[Path, str, Table]]:
+    """The cells of an experiment: their folders, their names, and what is asked of them."""
+    table = sound.record(folder)
+    for cell in table["cells"]:
+        name = f"{stem(folder.resolve().name, cell['panel'])}/{cell['label']}"
+        yield folder / cell["folder"], name, {"setting": cell["setting"], "trials": table["trials"]}
+
+
+def _size(folder: Path, most: int) -> int:
+    return min(most + 1, sum(each.path.stat().st_size for each in cells.held(folder)))
+
+
+def _cell(folder: Path, name: str, asked: Table, read: bool) -> Cell:
+    setting, trials = asked["setting"], asked["trials"]
+    count, fits = -(-trials // setting["width"]), partial(sound.summary, setting, None)
+    if read:
+        done, damaged = cells.sound(folder, count, fits)
+    else:
+        found = cells.look(folder, count, fits)
+        done, damaged = found.where, [str(damage) for damage in found.damaged]
+    return Cell(name, setting["width"], setting["steps"], trials, len(done), tuple(damaged))
+
+
+def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
+    """The status as text, a line for every cell, or for those that are not finished."""
+    shown = [cell for cell in status.cells if cell.missing or cell.damaged or not unfinished]
+    width = max((len(cell.name) for cell in shown), default=0)
+    for cell in shown:
+        trials = min(cell.done * cell.width, cell.trials)
+        wrong = f", {len(cell.damaged)} damaged" * bool(cell.damaged)
+        said = f"{trials}/{cell.trials} trials, {cell.missing} of {cell.tiles} tiles missing{wrong}"
+        yield f"{cell.name:{width}s} {bar(cell.done, cell.tiles)} {said if cell.missing else f'{trials} trials, done'}"
+    yield from (message for cell in status.cells for message in cell.damaged)
+    yield from status.damaged
+    done, tiles = (sum(getattr(cell, what) for cell in status.cells) for what in ("done", "tiles"))
+    cells_done = sum(not cell.missing for cell in status.cells)
+    yield f"{status.folder}: {cells_done} of {len(status.cells)} cells done, {done} of {tiles} tiles; {_left(status)}"
+    if not status.read:
+        yield f"names and summaries were looked at; `jaxids status {status.folder} --check` reads every byte"
+
+
+def _left(status: Status) -> str:
+    if status.left == 0:
+        return "nothing is left to do"
+    if not status.pace.runs:
+        return "no run is at work"
+    runs = f"{status.pace.runs} run{'s' * (status.pace.runs > 1)} at work, {rate(status.pace.rate)} steps/s"
+    return f"{runs}, {clock(status.left)} left"
