@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> None:
 def _add_status(commands: Any) -> None:
     more = (
         "Show of every cell what is done, missing and damaged, and the time left at the pace of the runs at work. "
-        "Stores of more than 1 GiB are not read to the last byte, unless asked."
+        "Of a store of more than 256 MiB only that much is read to the last byte, unless asked."
     )
     parser = _add(commands, "status", _status, "how far results are: done, missing and damaged of every cell", more)
     _add_folder(parser)

@@ -16,7 +16,7 @@ import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from jaxids.experiment import store
 __all__ = ["Arrays", "Bundle", "Part", "Summary", "alone", "decoded", "encoded", "joined", "opened", "part_of", "write"]
 
 MAGIC = b"jaxids: tiles 1\n"
+TAIL = 2**16  # bytes at the end that are read at once: most often the summary and the index
 FOOTER = struct.Struct("<QQ32s16s")  # where the index begins, its length, its SHA-256, MAGIC
 Arrays = dict[str, np.ndarray]
 
@@ -69,7 +70,8 @@ class Bundle(NamedTuple):
     finals: dict[str, str]  # the type of a series' last values
     pieces: list[Piece]
     last: Piece  # the summary
-    made: Summary | None = None  # in its place
+    summarised: bytes | None = None  # the summary's content, where it was read with the index
+    made: Summary | None = None  # in place of a summary that is read
 
     @property
     def indices(self) -> range:
@@ -90,7 +92,9 @@ class Bundle(NamedTuple):
         """The summary, or DamagedError."""
         if self.made:
             return self.made
-        content, count, at, found = self._read(self.last), len(self.pieces), 0, {}
+        held = self.summarised
+        content = self._read(self.last) if held is None else self._right(held, self.last)
+        count, at, found = len(self.pieces), 0, {}
         for name, kind in self.finals.items():
             parts = []
             for dtype, columns in (("<f8", len(self.steps)), ("<f8", len(self.steps)), (kind, self.kinds[name][1][1])):
@@ -99,10 +103,24 @@ class Bundle(NamedTuple):
             found[name] = tuple(parts)
         return Summary(np.asarray(self.steps), found)
 
+    def check(self, indices: Iterable[int]) -> Iterator[tuple[int, store.DamagedError | None]]:
+        """Read some tiles to the last byte, and tell what is wrong with each."""
+        with self.path.open("rb") as file:
+            for index in indices:
+                piece = self.pieces[index - self.first]
+                file.seek(piece.start)
+                try:
+                    self._right(file.read(piece.length), piece)
+                    yield index, None
+                except store.DamagedError as damage:
+                    yield index, damage
+
     def _read(self, piece: Piece) -> bytes:
         with self.path.open("rb") as file:
             file.seek(piece.start)
-            content = file.read(piece.length)
+            return self._right(file.read(piece.length), piece)
+
+    def _right(self, content: bytes, piece: Piece) -> bytes:
         if hashlib.sha256(content).hexdigest() != piece.sha256:
             raise store.damaged(self.path, "its checksum does not fit")
         return content
@@ -148,7 +166,7 @@ def alone(path: Path, cell: str, index: int, part: Part) -> Bundle:
         part.summary.steps.tolist(),
         {name: three[2].dtype.str for name, three in part.summary.series.items()},
     )
-    return Bundle(path, cell, index, part.kinds, steps, finals, [piece], piece, part.summary)
+    return Bundle(path, cell, index, part.kinds, steps, finals, [piece], piece, made=part.summary)
 
 
 def joined(summaries: Sequence[Summary]) -> Summary:
@@ -199,21 +217,27 @@ def opened(path: Path) -> Bundle | None:
     try:
         store.check_regular(path)
         with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - FOOTER.size))
-            start, length, sha256, magic = FOOTER.unpack(file.read(FOOTER.size).rjust(FOOTER.size, b"\0"))
+            begins, size = file.read(len(MAGIC)) == MAGIC, file.seek(0, 2)
+            tail = _tail(file, size, TAIL)
+            start, length, sha256, magic = FOOTER.unpack(tail[-FOOTER.size :].rjust(FOOTER.size, b"\0"))
             if magic != MAGIC or start + length + FOOTER.size != size:
                 raise store.damaged(path, "it does not end as it should")
-            file.seek(start)
-            content = file.read(length)
-            file.seek(0)
-            if file.read(len(MAGIC)) != MAGIC or hashlib.sha256(content).digest() != sha256:
-                raise store.damaged(path, "its checksum does not fit")
+            tail = tail if len(tail) >= size - start else _tail(file, size, size - start)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    before, content = tail[: len(tail) - (size - start)], tail[len(tail) - (size - start) : -FOOTER.size]
+    if not begins or hashlib.sha256(content).digest() != sha256:
+        raise store.damaged(path, "its checksum does not fit")
     try:
         index = json.loads(content)
-        pieces = [Piece(*piece) for piece in index.pop("pieces")]
-        return Bundle(path, pieces=pieces, last=Piece(*index.pop("last")), **index)
+        pieces, last = [Piece(*piece) for piece in index.pop("pieces")], Piece(*index.pop("last"))
+        held = before[len(before) - last.length :] if len(before) >= last.length else None
+        return Bundle(path, pieces=pieces, last=last, summarised=held, **index)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise store.damaged(path, "its index is not one") from None
+
+
+def _tail(file: BinaryIO, size: int, length: int) -> bytes:
+    """The end of a file."""
+    file.seek(max(0, size - length))
+    return file.read(length)

@@ -10,6 +10,7 @@ away. So a tile may be in two files for a while, and a file that was listed be g
 another.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -52,10 +53,10 @@ class Look(NamedTuple):
 def held(folder: Path) -> list[Held]:
     """The files of tiles, those that hold the most first."""
     found = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if named := _NAME.fullmatch(path.name):
+    for name in os.listdir(folder) if folder.is_dir() else ():
+        if named := _NAME.fullmatch(name):
             first = int(named[1] or named[3])
-            found.append(Held(first, int(named[2] or first), path))
+            found.append(Held(first, int(named[2] or first), folder / name))
     return sorted((each for each in found if _finished(each)), key=lambda each: (each.first - each.last, each.path))
 
 
@@ -125,23 +126,24 @@ def sound(folder: Path, count: int, fits: Fits) -> tuple[set[int], list[str]]:
 
 
 def _sound(folder: Path, count: int, fits: Fits) -> tuple[set[int], list[str]]:
-    right, wrong = set[int](), dict[Path, store.DamagedError]()
+    right, wrong = set[int](), list[store.DamagedError]()
     for each in held(folder):
-        try:
-            new = [index for index in each.indices if index < count and index not in right]
-            bundle = _opened(each) if new else None
-            if bundle:
-                fits(bundle)
-            for index in new:
-                try:
-                    assert bundle
-                    bundle.tile(index)
-                    right.add(index)
-                except store.DamagedError as damage:
-                    wrong[each.path] = damage
-        except store.DamagedError as damage:
-            wrong[each.path] = damage
-    return right, [str(damage) for damage in wrong.values()]
+        new = [index for index in each.indices if index < count and index not in right]
+        found = list(_checked(each, new, fits)) if new else []
+        right |= {index for index, damage in found if damage is None}
+        wrong += [damage for _, damage in found if damage][:1]  # one for each file
+    return right, [str(damage) for damage in wrong]
+
+
+def _checked(each: Held, indices: list[int], fits: Fits) -> Iterator[tuple[int, store.DamagedError | None]]:
+    """What is wrong with some tiles of a file, if anything."""
+    try:
+        bundle = _opened(each)
+        fits(bundle)
+    except store.DamagedError as damage:
+        yield from ((index, damage) for index in indices)
+    else:
+        yield from bundle.check(indices)
 
 
 def tiles(folder: Path, indices: Collection[int], fits: Fits) -> Iterator[Arrays]:
@@ -174,13 +176,9 @@ def _file(folder: Path, first: int, last: int) -> Held:
 def _whole(file: Held, fits: Fits) -> bool:
     """Whether a file of this cell is there to the last byte."""
     try:
-        bundle = _opened(file)
-        fits(bundle)
-        for index in bundle.indices:
-            bundle.tile(index)
-    except (store.DamagedError, FileNotFoundError):
+        return all(damage is None for _, damage in _checked(file, list(file.indices), fits))
+    except FileNotFoundError:
         return False
-    return True
 
 
 def pack(folder: Path, count: int, fits: Fits) -> None:

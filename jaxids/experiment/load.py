@@ -82,13 +82,15 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         return None
     indices, trials = list(found.where), sum(min(width, asked - index * width) for index in found.where)
     kept = {name: _Kept(trials) for name in names}
-    steps, cut = next(iter(found.where.values()))[1].steps, {}
+    (before, first), cut = next(iter(found.where.values())), {}
+    steps = first.steps
     if asked % width and indices[-1] == asked // width:  # of the last tile, not all trials are asked for
         cut = next(cells.tiles(path, indices[-1:], fits))
     for index, (bundle, summary) in found.where.items():
         count = min(width, asked - index * width)
-        if not np.array_equal(summary.steps, steps):
+        if bundle is not before and not np.array_equal(summary.steps, steps):
             raise store.damaged(bundle.path, "its steps are not of this cell")
+        before = bundle
         for name, series in kept.items():
             if count < width:
                 series.add(moments.of(cut[name][:, :count]), cut[name][-1, :count])
@@ -104,11 +106,19 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         setting=cell["setting"],
         steps=steps,
         series={name: series.done() for name, series in kept.items()},
-        trials=np.concatenate([np.arange(i * width, min((i + 1) * width, asked)) for i in indices]),
+        trials=_trials(indices, width, asked),
         asked=asked,
         digest=digest.hexdigest(),
         read=partial(_read, path, indices, trials, ("pulls", *kept), fits),
     )
+
+
+def _trials(indices: list[int], width: int, asked: int) -> np.ndarray:
+    """The numbers of the trials in some tiles."""
+    kind = np.int32 if asked < 2**31 else np.int64
+    if len(indices) == indices[-1] + 1:  # nearly always all of them
+        return np.arange(min(len(indices) * width, asked), dtype=kind)
+    return np.concatenate([np.arange(i * width, min((i + 1) * width, asked), dtype=kind) for i in indices])
 
 
 class _Kept:

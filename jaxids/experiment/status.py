@@ -15,7 +15,7 @@ from jaxids.experiment.running import Pace, pace
 
 __all__ = ["BYTES", "Cell", "Status", "lines", "look"]
 
-BYTES = 2**30  # of tiles that are read to the last byte unless all are to be
+BYTES = 2**28  # that are read to the last one, unless all are to be
 
 
 @dataclass(frozen=True)
@@ -70,39 +70,30 @@ class Status:
 
 
 def look(folder: Path, all_bytes: bool = False) -> Status:
-    """How far the experiments of a folder are. Of large stores only names and summaries are looked at."""
-    found, damaged = list[tuple[Path, str, Table]](), list[str]()
+    """How far the experiments of a folder are. After so many `BYTES` only names of files are looked at, or never."""
+    found, damaged, room = list[Cell](), list[str](), float("inf") if all_bytes else BYTES
     for path in (where := experiments(folder)):
         try:
-            found += _cells(path)
+            table, name = sound.record(path), path.resolve().name
         except store.DamagedError as damage:
             damaged.append(str(damage))
-    size = 0 if all_bytes else sum(_size(path, BYTES) for path, _, _ in found)
-    read = size <= BYTES
+            continue
+        for cell in table["cells"]:
+            size = _size(path / cell["folder"]) if room >= 0 else 0
+            room -= size
+            named = f"{stem(name, cell['panel'])}/{cell['label']}"
+            found.append(_cell(path / cell["folder"], named, cell["setting"], table["trials"], read=room >= 0))
     at_work = pace(folder.parent if where == [folder] else folder)
-    return Status(folder, tuple(_cell(*each, read) for each in found), tuple(damaged), at_work, read)
+    return Status(folder, tuple(found), tuple(damaged), at_work, read=room >= 0)
 
 
-def _cells(folder: Path) -> Iterator[tuple[Path, str, Table]]:
-    """The cells of an experiment: their folders, their names, and what is asked of them."""
-    table = sound.record(folder)
-    for cell in table["cells"]:
-        name = f"{stem(folder.resolve().name, cell['panel'])}/{cell['label']}"
-        yield folder / cell["folder"], name, {"setting": cell["setting"], "trials": table["trials"]}
+def _size(folder: Path) -> int:
+    return sum(each.path.stat().st_size for each in cells.held(folder))
 
 
-def _size(folder: Path, most: int) -> int:
-    return min(most + 1, sum(each.path.stat().st_size for each in cells.held(folder)))
-
-
-def _cell(folder: Path, name: str, asked: Table, read: bool) -> Cell:
-    setting, trials = asked["setting"], asked["trials"]
+def _cell(folder: Path, name: str, setting: Table, trials: int, read: bool) -> Cell:
     count, fits = -(-trials // setting["width"]), partial(sound.summary, setting, None)
-    if read:
-        done, damaged = cells.sound(folder, count, fits)
-    else:
-        found = cells.look(folder, count, fits)
-        done, damaged = found.where, [str(damage) for damage in found.damaged]
+    done, damaged = cells.sound(folder, count, fits) if read else (cells.finished(folder, count), [])
     return Cell(name, setting["width"], setting["steps"], trials, len(done), tuple(damaged))
 
 
@@ -121,7 +112,7 @@ def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
     cells_done = sum(not cell.missing for cell in status.cells)
     yield f"{status.folder}: {cells_done} of {len(status.cells)} cells done, {done} of {tiles} tiles; {_left(status)}"
     if not status.read:
-        yield f"names and summaries were looked at; `jaxids status {status.folder} --check` reads every byte"
+        yield f"of some cells only the names of files were read; `jaxids status {status.folder} --check` reads every byte"
 
 
 def _left(status: Status) -> str:
