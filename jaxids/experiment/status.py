@@ -112,7 +112,7 @@ def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
     cells_done = sum(not cell.missing for cell in status.cells)
     yield f"{status.folder}: {cells_done} of {len(status.cells)} cells done, {done} of {tiles} tiles; {_left(status)}"
     if not status.read:
-        yield f"of some cells only the names of files were read; `jaxids status {status.folder} --check` reads every byte"
+        yield f"of some cells only names of files were read; `jaxids status {status.folder} --check` reads every byte"
 
 
 def _left(status: Status) -> str:
