@@ -32,15 +32,16 @@ class Running:
 
     def __init__(self, out: Path, rate: Callable[[], float]) -> None:
         self._path, self._rate, self._done = store.part_of(out / NAME), rate, threading.Event()
+        self._thread = threading.Thread(target=self._keep, daemon=True)
 
     def __enter__(self) -> "Running":
         interrupts.unfinished.add(str(self._path))
-        threading.Thread(target=self._keep, daemon=True).start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._done.set()
-        self._path.unlink(missing_ok=True)
+        self._thread.join(SECONDS)
         interrupts.unfinished.discard(str(self._path))
 
     def _keep(self) -> None:
