@@ -58,10 +58,9 @@ def experiments(folder: Path) -> list[Path]:
 
 
 def _panels(folder: Path) -> list[Panel]:
-    table, panels = sound.record(folder), dict[str, Panel]()
+    table, panels, name = sound.record(folder), dict[str, Panel](), folder.resolve().name
     for cell in table["cells"]:
-        new = Panel(folder, folder.resolve().name, table, cell["panel"], [], [])
-        panel = panels.setdefault(json.dumps(cell["panel"]), new)
+        panel = panels.setdefault(json.dumps(cell["panel"]), Panel(folder, name, table, cell["panel"], [], []))
         curve = _curve(panel, cell)
         if curve is None:
             panel.missing.append(cell["label"])
