@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 import jaxids
-from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.curves import Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
-from jaxids.report import bounded, pictures, repeated
+from jaxids.report import bounded, finals, pictures, repeated
 from jaxids.report.comparisons import plus_minus
 from jaxids.report.replication import Replicated, replicated
 from jaxids.report.tables import table
@@ -101,7 +101,7 @@ def _panel(panel: Panel, claims: Sequence[Verdict], found: Callable[[Panel], lis
     if panel.instances:
         return f"""{head}{repeated.section(panel, found(panel))}<div class="figures">{"".join(images)}</div>"""
     return f"""{head}<div class="figures">{"".join(images)}</div>
-{_claims(claims)}{_finals(panel)}{bounded.section(panel)}"""
+{_claims(claims)}{finals.section(panel)}{bounded.section(panel)}"""
 
 
 def _image(path: Path, kind: str = "panel") -> str:
@@ -122,29 +122,6 @@ def _claims(claims: Sequence[Verdict]) -> str:
 
 def _whose(claim: Verdict) -> str:
     return SOURCES[claim.source] + ("; the instance was selected for it" if claim.selected else "")
-
-
-def _finals(panel: Panel) -> str:
-    """Every series of every curve at the last step."""
-    rows = [
-        f"<td>{escape(curve.label)}</td>{''.join(_last(curve, name) for name in panel.shown)}"
-        f"<td class='number'>{len(curve.trials)}{f' of {curve.asked}' * (len(curve.trials) < curve.asked)}</td>"
-        for curve in panel.curves
-    ]
-    regret, *others = panel.shown
-    heads = [f"{regret} after {panel.curves[0].steps[-1]} steps", *(name.replace("_", " ") for name in others)]
-    columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
-    return table("finals", f"<th>policy</th>{columns}<th>trials</th>", rows)
-
-
-def _last(curve: Curve, series: str) -> str:
-    """The last mean of a series and two standard errors, as cells of a table."""
-    if series not in curve.series:
-        return "<td class='number'>–</td><td></td>"
-    mean, stderr, _ = curve.series[series]
-    form = ".1f" if series == "regret" else ".3g"
-    texts = f"{mean[-1]:{form}}", plus_minus(stderr[-1], form)
-    return "".join(f"<td class='number'>{text}</td>" for text in texts)
 
 
 def _grid(panels: Sequence[Panel]) -> str:

@@ -1,8 +1,8 @@
 """What a stopping rule does to an estimate, measured: the rule played again and again on a known population.
 
-It stops a little too early where the variance so far is too small, and of regrets, skewed to the right, the mean is then
-too small too. To first order the bias is −γ/√n standard errors with the skewness γ of a trial, after n trials: the
-covariance of mean and variance is γσ³/n, and n goes with the variance.
+It stops a little too early where the variance so far is too small, and the mean of regrets, skewed to the right, is
+then too small too. To first order the bias is −γ/√n standard errors with the skewness γ of a trial, after n trials: the
+covariance of mean and variance is γσ³/n, and the n at which it stops goes with the variance.
 """
 
 import math
@@ -32,21 +32,21 @@ class Replay(NamedTuple):
 def replay(stop: Stop, population: Any, width: int = 256, times: int = 2000, seed: int = 0) -> Replay:
     """Play the rule so many times, each on trials of its own from a population [n], in tiles of a width.
 
-    They are drawn with replacement: the population's mean is the truth, and every play is like a cell of new trials. The
-    mean of a number of tiles that is fixed beforehand has no bias. What that of the same trials is off is subtracted, so
-    that the bias is known many times better than by the means alone.
+    They are drawn with replacement: the population's mean is the truth, and every play is like a cell of new trials.
+    The mean of a number of tiles that is fixed beforehand has no bias. What that of the same trials is off by is
+    subtracted, so that the bias is known many times better than from the means alone.
     """
     values, rng = sample_of("population", population), np.random.default_rng(seed)
     truth, needed = float(values.mean(dtype=float)), (values.std(dtype=float) / stop.stderr) ** 2
     fixed = math.ceil(max(stop.least, needed) / width)
-    plays = np.array([_play(stop, values, width, fixed, rng) for _ in range(times)])
+    target, plays = float(stop.stderr), np.array([_play(stop, values, width, fixed, rng) for _ in range(times)])
     tiles, mean, stderr, beside = plays.T
     off = mean - beside
     bias, spread = float(off.mean()), float(np.std(mean, ddof=1))
     return Replay(
         float(tiles.mean()),
-        bias / stop.stderr,
-        float(off.std(ddof=1)) / math.sqrt(times) / stop.stderr,
+        bias / target,
+        float(off.std(ddof=1)) / math.sqrt(times) / target,
         bias / truth if truth else math.nan,
         float(np.mean(np.abs(mean - truth) <= SURE * stderr)),
         float(stderr.mean()) / spread,

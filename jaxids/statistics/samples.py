@@ -22,7 +22,7 @@ from jaxids.words import shown
 __all__ = ["LEVEL", "Estimate", "quantiles", "sample_of", "share", "tail"]
 
 LEVEL = 0.95  # of intervals
-FEW = 4.0  # with p ± 2√(p(1 − p)/n) outside (0, 1) there are too few trials
+FEW = 4  # with p ± 2√(p(1 − p)/n) outside (0, 1) there are too few trials
 
 
 class Estimate(NamedTuple):
@@ -38,8 +38,8 @@ def quantiles(sample: Any, chances: Sequence[float], level: float = LEVEL) -> li
     """The quantiles of a sample [n] at some chances in (0, 1), with their errors.
 
     Of few trials Woodruff's error says little: it is NaN up to n = 4p/(1 − p), 36 trials for 90 % and 396 for 99 % (the
-    same for 10 % and 1 %). From there on it was right on average within a factor of 1.5 on samples of a log-normal distribution,
-    and within 10 % from twenty times as many on. The interval is exact for any n, and has no end where no order
+    same for 10 % and 1 %). From there on its average was right within a factor of 1.5 on samples of a log-normal
+    distribution, and within 10 % from ten times as many on. The interval is exact for any n, and has no end where no order
     statistic is safe enough, as above 99 % with fewer than 368 trials.
     """
     values = sample_of("sample", sample)
@@ -52,7 +52,7 @@ def quantiles(sample: Any, chances: Sequence[float], level: float = LEVEL) -> li
 def _ranks(count: int, chance: float, level: float) -> tuple[int, ...]:
     """Ranks from 1 to n: the quantile's, those of the interval, and those a standard error off; 0 or n + 1 is none."""
     exact, off, left = Fraction(str(chance)), math.sqrt(chance * (1 - chance) / count), (1 - level) / 2
-    within = count * min(chance, 1 - chance) > FEW * max(chance, 1 - chance)
+    within = count * min(exact, 1 - exact) > FEW * max(exact, 1 - exact)
     near = (math.ceil(count * (chance - off)), math.ceil(count * (chance + off))) if within else (0, count + 1)
     whole = math.ceil(count * exact)  # exact, as 0.07 × 100 is 7 and not above it
     return whole, _least(left, count, chance), _least(1 - left, count, chance) + 1, *near

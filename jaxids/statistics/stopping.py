@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from jaxids import moments
+from jaxids.names import LEAST
 from jaxids.statistics.samples import sample_of
 from jaxids.words import shown
 
-__all__ = ["LEAST", "Stop", "Watch", "stopped"]
-
-LEAST = 1024  # trials
+__all__ = ["Stop", "Watch", "stopped"]
 
 
 @dataclass(frozen=True)
