@@ -25,7 +25,7 @@ def _finals(panel: Panel) -> str:
     """Every curve at the last step: its regret with quantiles, and the means of other series."""
     regret, *others = panel.shown
     until = any(curve.until for curve in panel.curves)
-    heads = [f"{regret} after {panel.curves[0].steps[-1]} steps", *(HEADS[name] for name in CHANCES)]
+    heads = [f"mean {regret} after {panel.curves[0].steps[-1]} steps", *(HEADS[name] for name in CHANCES)]
     heads += [name.replace("_", " ") for name in others]
     columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
     rows = [

@@ -27,6 +27,7 @@ h3 { font-size: 1.05rem; margin-top: 2rem }
 .figures img.wide { max-width: 60rem }
 table { border-collapse: collapse; margin: 1rem 0 } th, td { text-align: left; padding: .3rem .8rem .3rem 0 }
 th { border-bottom: 1px solid #888; font-weight: 600 } td { border-bottom: 1px solid #eee; vertical-align: top }
+table.finals { display: block; overflow-x: auto } .finals th, .finals td, .number { white-space: nowrap }
 td.number { text-align: right; font-variant-numeric: tabular-nums } .quiet { color: #666; font-size: .9em }
 .verdict { white-space: nowrap; font-weight: 600 }
 .holds { color: #00664b } .does-not-hold { color: #a63d00 } .open, .not-run, .tells-nothing { color: #555 }

@@ -39,8 +39,8 @@ def quantiles(sample: Any, chances: Sequence[float], level: float = LEVEL) -> li
 
     Of few trials Woodruff's error says little: it is NaN up to n = 4p/(1 − p), 36 trials for 90 % and 396 for 99 % (the
     same for 10 % and 1 %). From there on its average was right within a factor of 1.5 on samples of a log-normal
-    distribution, and within 10 % from ten times as many on. The interval is exact for any n, and has no end where no order
-    statistic is safe enough, as above 99 % with fewer than 368 trials.
+    distribution, and within 10 % from ten times as many on. The interval is right for any n, and has no end where no
+    order statistic is safe enough, as above 99 % with fewer than 368 trials.
     """
     values = sample_of("sample", sample)
     _inside("level", level)

@@ -2,6 +2,12 @@
 
 Tiles are looked at in their order only, whoever computed them and in whichever order they came. So the answer is a
 function of the tiles alone, the same to the bit for one process or for a hundred, and for who reads them later.
+
+A mean that is stopped so is a little too low: the variance that happens to be small goes with a small mean. On final
+regrets of W-UCB, IDS-UCB and W-TS (skewness 0.7 to 3.3), in tiles of 256 and from 1024 trials on, by 0.09 standard
+errors or 0.2 % at most, and mean ± 1.96 standard errors held the true mean in 94 to 97 % of the plays. A rule that looks
+after every 16 trials stops low by up to 0.4 standard errors or 4 %, and its intervals hold in 85 to 93 %. `replay`
+measures it on any finals.
 """
 
 from collections.abc import Iterable
