@@ -25,7 +25,7 @@ def _finals(panel: Panel) -> str:
     """Every curve at the last step: its regret with quantiles, and the means of other series."""
     regret, *others = panel.shown
     until = any(curve.until for curve in panel.curves)
-    heads = [f"mean {regret} after {panel.curves[0].steps[-1]} steps", *(HEADS[name] for name in CHANCES)]
+    heads = ["mean", *(HEADS[name] for name in CHANCES)]
     heads += [name.replace("_", " ") for name in others]
     columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
     rows = [
@@ -33,7 +33,8 @@ def _finals(panel: Panel) -> str:
         f"<td class='number'>{_trials(curve)}</td>" + f"<td>{stopped(curve)}</td>" * until
         for curve in panel.curves
     ]
-    return table("finals", f"<th>policy</th>{columns}<th>trials</th>{'<th>stopped</th>' * until}", rows)
+    title = f"<h4>Final {regret}, after {panel.curves[0].steps[-1]} steps</h4>"
+    return title + table("finals", f"<th>policy</th>{columns}<th>trials</th>{'<th>stopped</th>' * until}", rows)
 
 
 def _regret(curve: Curve) -> str:
@@ -54,7 +55,7 @@ def stopped(curve: Curve) -> str:
         return ""
     error = curve.series["regret"].stderr[-1]
     if not curve.stopped:
-        return f"not yet: standard error {error:.3g}, {curve.until.stderr:g} is asked for"
+        return f"not yet, standard error {error:.3g} > {curve.until.stderr:g}"
     return f"after {len(curve.trials)} trials, standard error {error:.3g} ≤ {curve.until.stderr:g}"
 
 

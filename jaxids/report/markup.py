@@ -22,12 +22,12 @@ __all__ = ["RULE", "STYLE", "page"]
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem }
-h3 { font-size: 1.05rem; margin-top: 2rem }
+h3 { font-size: 1.05rem; margin-top: 2rem } h4 { font-size: 1rem; margin: 1.5rem 0 0 }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem } .figures img { width: 100%; max-width: 35rem; height: auto }
 .figures img.wide { max-width: 60rem }
 table { border-collapse: collapse; margin: 1rem 0 } th, td { text-align: left; padding: .3rem .8rem .3rem 0 }
 th { border-bottom: 1px solid #888; font-weight: 600 } td { border-bottom: 1px solid #eee; vertical-align: top }
-table.finals { display: block; overflow-x: auto } .finals th, .finals td, .number { white-space: nowrap }
+.finals, .differences { display: block; overflow-x: auto; white-space: nowrap }
 td.number { text-align: right; font-variant-numeric: tabular-nums } .quiet { color: #666; font-size: .9em }
 .verdict { white-space: nowrap; font-weight: 600 }
 .holds { color: #00664b } .does-not-hold { color: #a63d00 } .open, .not-run, .tells-nothing { color: #555 }
