@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         problems,
         ratio,
         series,
+        statistics,
         surfaces,
     )
     from jaxids.experiment.load import load
@@ -39,6 +40,7 @@ __all__ = [
     "ratio",
     "series",
     "simulate",
+    "statistics",
     "surfaces",
 ]
 _HOMES = {"Result": "simulator", "simulate": "simulator", "Results": "experiment.results", "load": "experiment.load"}

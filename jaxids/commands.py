@@ -6,6 +6,7 @@ Nothing here imports JAX or matplotlib: a command does when it runs, so that hel
 import argparse
 import contextlib
 import io
+import math
 import os
 import tomllib
 from collections.abc import Callable
@@ -149,7 +150,21 @@ def _report(arguments: argparse.Namespace) -> None:
 def _add_export(commands: Any) -> None:
     parser = _add(commands, "export", _export, "write results as CSV", "Write results as CSV.")
     _add_folder(parser)
-    parser.add_argument("--finals", action="store_true", help="the last values of every trial, instead of the curves")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--finals", action="store_true", help="the last values of every trial, instead of the curves")
+    instead.add_argument(
+        "--statistics",
+        action="store_true",
+        help="final regrets in numbers, a row for each curve: mean, quantiles, paired differences, with their errors",
+    )
+    parser.add_argument(
+        "--above",
+        type=_number,
+        nargs="+",
+        default=[],
+        metavar="R",
+        help="with --statistics: also the probability of a final regret above R",
+    )
     parser.add_argument(
         "--csv", type=_output, default=outputs.STDOUT, metavar="FILE", help="default: -, standard output"
     )
@@ -161,8 +176,13 @@ def _export(arguments: argparse.Namespace) -> None:
     target = Path(arguments.csv).resolve()
     if target.is_relative_to(arguments.folder.resolve()) and target.suffix != ".csv":
         raise ValueError(f"--csv: got {arguments.csv}, among the results; there it takes a name that ends in .csv")
-    text = io.StringIO()
-    load(arguments.folder).write_csv(text, arguments.finals)
+    if arguments.above and not arguments.statistics:
+        raise ValueError("--above: got one without --statistics, of which it is a part")
+    text, results = io.StringIO(), load(arguments.folder)
+    if arguments.statistics:
+        results.write_statistics(text, arguments.above)
+    else:
+        results.write_csv(text, arguments.finals)
     outputs.write(arguments.csv, text.getvalue())
 
 
@@ -279,6 +299,15 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"got {text!r}; it takes a whole number ≥ 1")
     return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        if math.isfinite(value := float(text)):
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"got {text!r}; it takes a number")
 
 
 def _policy(text: str) -> str:

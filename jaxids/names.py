@@ -1,6 +1,6 @@
 """Names and defaults that everything shares, as plain data: the command line answers without JAX.
 
-The thirteen policies of the paper, the numbers of an estimator, and the series that a run can keep besides regret.
+The thirteen policies of the paper, numbers for where none is given, and the series a run can keep besides regret.
 """
 
 from typing import Literal, NamedTuple
@@ -10,6 +10,7 @@ __all__ = [
     "DELTA",
     "GAINS",
     "LAM",
+    "LEAST",
     "MAKERS",
     "NOISE",
     "NORM_BOUND",
@@ -26,6 +27,7 @@ __all__ = [
 DELTA = 0.01
 LAM = 1.0
 NORM_BOUND = 1.0
+LEAST = 1024  # trials before a standard error is looked at
 PROPOSALS = 10  # posterior draws that I^E averages over
 
 

@@ -19,8 +19,16 @@ from jaxids.experiment import claims, read, run, schema
 from jaxids.report import page
 
 FILES, ASSIGNMENTS, BUILT = 4000, 400, 80
-KEYS = {*schema.TOP, *schema.CURVES, *schema.ESTIMATOR, *schema.SECTIONS["problem"], *schema.WATCH, *claims.CLAIM}
-SECTIONS = r"(problem|estimator|grid|curves|claims|watch)\."
+KEYS = {
+    *schema.TOP,
+    *schema.CURVES,
+    *schema.ESTIMATOR,
+    *schema.SECTIONS["problem"],
+    *schema.WATCH,
+    *schema.UNTIL,
+    *claims.CLAIM,
+}
+SECTIONS = r"(problem|estimator|grid|curves|claims|watch|until)\."
 NAMED = re.compile(rf"({SECTIONS})*({'|'.join(sorted(KEYS))}): ")
 UNKNOWN = re.compile(rf"({SECTIONS})*.*: unknown key; ")
 SYNTAX = re.compile(r"\((at line \d+, column \d+|at end of document)\)$")

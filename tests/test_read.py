@@ -67,6 +67,18 @@ def test_values_can_be_changed(tmp_path):
     assert experiment.cells[-1].setting["estimator"]["lam"] == 0.5  # also where the curve had its own
 
 
+def test_until_is_of_the_experiment_and_of_no_cell(tmp_path):
+    plain = unfolded(tmp_path, "policies = ['UCB']")
+    until = unfolded(tmp_path, "policies = ['UCB']\nuntil = { stderr = 1 }")
+    assert (plain.table["until"], plain.table["trials"]) == ({}, 500)
+    assert (until.table["until"], until.table["trials"]) == ({"stderr": 1.0, "least": 1024}, 1_000_000)
+    assert until.cells == plain.cells  # finished tiles serve either way
+    given = unfolded(tmp_path, "policies = ['UCB']\ntrials = 7\nuntil = { stderr = 0.5, least = 2 }")
+    assert (given.table["until"], given.table["trials"]) == ({"stderr": 0.5, "least": 2}, 7)
+    changed = unfolded(tmp_path, "policies = ['UCB']", {"until": {"stderr": 0.1}, "trials": 5})
+    assert (changed.table["until"]["stderr"], changed.table["trials"]) == (0.1, 5)
+
+
 def test_a_grid_is_changed_where_the_file_has_it(tmp_path):
     cells = unfolded(tmp_path, GRID, {"grid.rho": [0.8], "grid.norm_bound": [1, 2]}).cells
     assert [cell.label for cell in cells[:4]] == ["UCB", "TS", "UCB-0.8", "IDS-UCB, sigma = 2"]
@@ -154,6 +166,14 @@ def test_every_experiment_of_the_project_reads():
             'policies = ["UCB"]\nwatch = {curves = ["UBC"], steps = [1]}',
             r"watch\.curves: no curve is called 'UBC'; nearest: UCB",
         ),
+        ('policies = ["UCB"]\nuntil = 0.5', "until: got 0.5; it takes a table"),
+        ('policies = ["UCB"]\nuntil = {}', r"until\.stderr: missing; it takes a number > 0"),
+        ('policies = ["UCB"]\nuntil = {stderr = 0}', r"until\.stderr: got 0; it takes a number > 0"),
+        ('policies = ["UCB"]\nuntil = {stderr = nan}', r"until\.stderr: got nan; it takes a number > 0"),
+        ('policies = ["UCB"]\nuntil = {stderr = 1, lest = 2}', r"until\.lest: unknown key; nearest: least"),
+        ('policies = ["UCB"]\nuntil = {stderr = 1, least = 0}', r"until\.least: got 0; it takes a whole number from 1"),
+        ('policies = ["UCB"]\nstderr = 1', r"stderr: unknown key; nearest: until\.stderr"),
+        ('policies = ["UCB"]\n[grid]\nuntil = [{stderr = 1}]', r"grid\.until: a grid cannot sweep over it"),
         ("policies = [", "Invalid"),
         ("policies = ['UCB']\nproblem.kind = 'linear'\nproblem.dim = 3", r"problem\.dim: unknown key"),
         ("policies = ['UCB']\ndelta = 0.1", r"delta: unknown key; nearest: estimator\.delta"),
@@ -269,7 +289,15 @@ def test_a_file_that_is_not_text_is_named(tmp_path):
 
 def test_every_key_is_explained():
     text = (ROOT / "experiments" / "README.md").read_text()
-    tables = (schema.TOP, schema.CURVES, schema.ESTIMATOR, schema.WATCH, claims.CLAIM, *problem_keys.PROBLEMS.values())
+    tables = (
+        schema.TOP,
+        schema.CURVES,
+        schema.ESTIMATOR,
+        schema.WATCH,
+        schema.UNTIL,
+        claims.CLAIM,
+        *problem_keys.PROBLEMS.values(),
+    )
     for name in {name for table in tables for name in table}:
         assert re.search(rf"`(\[+)?{name}\b", text), name
     for test in claims.TESTS:

@@ -53,8 +53,28 @@ def test_every_claim_is_on_the_page_with_numbers_and_a_verdict(paper):
             assert escape(claim["says"]) in section
     assert page.count(">not run</td>") == 4  # of the fresh instances only two claims have their curves
     for curve in load(paper):
-        final, error = f"<td class='number'>{curve.mean[-1]:.1f}</td>", f"± {2 * curve.stderr[-1]:.1f}</td>"
-        assert f"<tr><td>{curve.label}</td>{final}<td class='number'>{error}<td class='number'>12</td></tr>" in page
+        cells = [curve.label, f"{curve.mean[-1]:.1f}", f"± {2 * curve.stderr[-1]:.1f}"]
+        for name in (0.5, 0.9, 0.99):
+            value, error, _, _ = curve.quantile(name)
+            cells += [f"{value:.1f}", "± –" if np.isnan(error) else f"± {2 * error:.1f}"]
+        row = re.sub(r"<td class='number'>|<td>", "<td>", page)
+        assert f"<tr><td>{'</td><td>'.join(map(str, cells))}</td><td>12</td></tr>" in row
+
+
+def test_differences_are_on_the_page_paired_and_not(paper):
+    for name, panel in zip((*PANELS, "instances"), load(paper).panels, strict=True):
+        section = (paper / "report.html").read_text().split(f'<section id="{name}">')[1].split("</section>")[0]
+        least = min(panel.curves, key=lambda curve: curve.mean[-1])
+        shown = section.split("<table class='differences'>")[1].split("</table>")[0]
+        assert f"regret − that of {least.label}<" in shown
+        assert shown.count("<tr>") == len(panel.curves)
+        for other in panel.curves:
+            apart = other.final.astype(float) - least.final.astype(float)
+            error = 2 * np.std(apart, ddof=1) / np.sqrt(12)
+            row = (
+                f"<td>{other.label}</td><td class='number'>{apart.mean():.1f}</td><td class='number'>± {error:.2f}</td>"
+            )
+            assert (row in shown) == (other is not least)
 
 
 class Links(HTMLParser):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from curves import STEPS, stored
 
-from jaxids import cli, load
+from jaxids import cli, load, statistics
 from jaxids.experiment import curves, sound, store
 
 
@@ -223,6 +223,84 @@ def test_the_dataset_has_the_same_numbers(folder):
     for curve in results:
         assert np.array_equal(data["mean"].sel(curve=curve.name), curve.mean)
         assert np.array_equal(data["final"].sel(curve=curve.name), curve.final)
+
+
+def test_numbers_of_a_curve_are_those_of_its_last_values(folder):
+    curve = load(folder).curves[0]
+    assert curve.quantile(0.9) == statistics.quantiles(curve.final, [0.9])[0]
+    assert curve.tail(12.0) == statistics.tail(curve.final, 12.0)
+
+
+@pytest.mark.parametrize("gone", [(), {("TS", 2)}, {("UCB", 1)}, {("UCB", 0), ("TS", 2)}])
+def test_differences_are_of_the_trials_of_both(tmp_path, rng, gone):
+    """Of all, where one has only the first, and where there are gaps."""
+    finals = {label: rng.exponential(scale, 600).astype(np.float32) for label, scale in (("UCB", 10.0), ("TS", 5.0))}
+    results = load(stored(tmp_path, [(label, {}, {}, final) for label, final in finals.items()], missing=gone))
+    tiles = [range(256), range(256, 512), range(512, 600)]
+    both = [i for index, tile in enumerate(tiles) if not {("UCB", index), ("TS", index)} & set(gone) for i in tile]
+    trials, mine, theirs = curves.paired(results["UCB"], results["TS"])
+    assert np.array_equal(trials, both)
+    assert np.array_equal(mine, finals["UCB"][both].astype(float))
+    assert np.array_equal(theirs, finals["TS"][both].astype(float))
+    apart = mine - theirs
+    found = results["UCB"].minus(results["TS"])
+    assert found.trials == len(both)
+    assert found[:2] == pytest.approx((apart.mean(), apart.std(ddof=1) / np.sqrt(len(both))))
+    assert results.differences() == results.differences("TS") == {"made/UCB": found}
+    assert results.differences("UCB")["made/TS"].mean == -found.mean
+
+
+def test_nothing_is_searched_or_copied_where_trials_are_the_same(folder, monkeypatch):
+    monkeypatch.setattr(np, "intersect1d", None)
+    one, other, *_ = load(folder).curves
+    _, mine, theirs = curves.shared(one, other)
+    assert np.shares_memory(mine, one.final)
+    assert np.shares_memory(theirs, other.final)
+
+
+def test_curves_without_a_common_trial_have_no_difference(tmp_path):
+    tables = [(label, {}, {}, np.ones(4)) for label in ("UCB", "TS")]
+    results = load(stored(tmp_path, tables, trials=4, width=2, missing={("UCB", 0), ("TS", 1)}))
+    assert results.differences() == {}
+    with pytest.raises(ValueError, match=r"other: got made/TS; it takes a curve with trials of made/UCB"):
+        results["UCB"].minus(results["TS"])
+    with pytest.raises(ValueError, match=r"reference: got 'UBC'; nearest: UCB"):
+        results.differences("UBC")
+
+
+def test_statistics_as_csv(folder, capsys):
+    assert cli.main(["export", str(folder), "--statistics", "--above", "10", "25.5"]) == 0
+    rows, results = list(csv.DictReader(io.StringIO(capsys.readouterr().out))), load(folder)
+    assert [row["label"] for row in rows] == ["UCB", "W-TS"] * 2
+    assert [row["delta"] for row in rows] == ["0.01", "0.01", "0.1", "0.1"]
+    for row, curve in zip(rows, results, strict=True):
+        assert [float(row[name]) for name in ("trials", "mean", "stderr")] == [600, curve.mean[-1], curve.stderr[-1]]
+        for name, found in (
+            ("median", curve.quantile(0.5)),
+            ("quantile_90", curve.quantile(0.9)),
+            ("quantile_99", curve.quantile(0.99)),
+            ("above_10", curve.tail(10.0)),
+            ("above_25.5", curve.tail(25.5)),
+        ):
+            assert tuple(float(row[name + end]) for end in ("", "_stderr", "_low", "_high")) == found
+        found = results.differences().get(curve.name)
+        assert (row["against"] == "") == (found is None)
+        if found:
+            names = ("difference", "difference_stderr", "difference_unpaired", "correlation")
+            assert tuple(float(row[name]) for name in names) == (*found[:3], found.correlation)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--finals", "--statistics"], "jaxids export: --statistics: not allowed with argument --finals"),
+        (["--above", "3"], "jaxids: --above: got one without --statistics, of which it is a part"),
+        (["--statistics", "--above", "nan"], "jaxids export: --above: got 'nan'; it takes a number"),
+    ],
+)
+def test_slips_of_export_are_named(folder, options, said, capsys):
+    assert cli.main(["export", str(folder), *options]) == 2
+    assert capsys.readouterr().err == said + "\n"
 
 
 @pytest.mark.parametrize("finals", [False, True])

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxids.experiment.keys import Table, in_words
+from jaxids.experiment.keys import Table, in_words, nearest
 from jaxids.moments import Series
 from jaxids.names import BOUNDS
+from jaxids.statistics import Difference, Estimate, Stop, difference, quantiles, tail
 from jaxids.words import shown
 
-__all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "stem"]
+__all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "shared", "stem"]
 
 LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
 DIGITS = 12  # of a digest
@@ -40,6 +41,8 @@ class Curve:
     digest: str  # of the tiles it comes from
     read: Callable[[str], np.ndarray | None]  # every trial's series [trials, R], or pulls, by name; None if not kept
     what: str = "regret"
+    until: Stop | None = None  # the standard error at which the experiment stops it
+    stopped: bool = False  # whether it was reached: then `trials` are all there will be, whatever was asked for
 
     mean = property(lambda self: self.series[self.what].mean)
     stderr = property(lambda self: self.series[self.what].stderr)
@@ -75,6 +78,23 @@ class Curve:
         if series not in self.series:
             raise ValueError(f"series: got {shown(series)}; {self.name} has {', '.join(self.series)}")
         return replace(self, what=series)
+
+    def quantile(self, chance: float) -> Estimate:
+        """A quantile of the last values, as (value, stderr, low, high): see `jaxids.statistics.quantiles`."""
+        return quantiles(self.final, [chance])[0]
+
+    def tail(self, above: float) -> Estimate:
+        """The probability of a last value above a border, as (value, stderr, low, high)."""
+        return tail(self.final, above)
+
+    def minus(self, other: "Curve") -> Difference:
+        """How much more its last values are than another's on the trials of both, which must be one or more."""
+        _, mine, theirs = shared(self, other)
+        if not len(mine):
+            raise ValueError(
+                f"other: got {other.name}; it takes a curve with trials of {self.name}, which has none of its"
+            )
+        return difference(mine, theirs)
 
     @property
     def pulls(self) -> np.ndarray | None:
@@ -123,6 +143,15 @@ class Panel:
         """Those of its curves that have a series, as curves of it."""
         return replace(self, curves=[curve.of(series) for curve in self.curves if series in curve.series])
 
+    def differences(self, reference: str | None = None) -> tuple[Curve, dict[str, Difference]]:
+        """A curve, by its label or of least mean, and by label how much more others are that share trials with it."""
+        named = {curve.label: curve for curve in self.curves}
+        if reference is not None and reference not in named:
+            raise ValueError(f"reference: got {shown(reference)}; {nearest(str(reference), list(named))}")
+        least = named[reference] if reference is not None else min(self.curves, key=lambda curve: curve.mean[-1])
+        others = [curve for curve in self.curves if curve is not least and len(shared(curve, least)[0])]
+        return least, {curve.label: curve.minus(least) for curve in others}
+
     @property
     def title(self) -> str:
         """The experiment's title, or its name."""
@@ -150,7 +179,16 @@ def file_name(name: str, point: Table, ending: str) -> str:
     return f"{harmless.encode()[: LONGEST - DIGITS - 1].decode(errors='ignore')}-{digest}"
 
 
-def paired(one: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The trials that two curves share, and the final regret of each in them."""
+def shared(one: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The trials that two curves share, and the last values of each in them, as they are kept."""
+    count = min(len(one.trials), len(other.trials))
+    if np.array_equal(one.trials[:count], other.trials[:count]):  # nearly always: then nothing is searched or copied
+        return one.trials[:count], one.final[:count], other.final[:count]
     trials, mine, theirs = np.intersect1d(one.trials, other.trials, assume_unique=True, return_indices=True)
-    return trials, one.final[mine].astype(float), other.final[theirs].astype(float)
+    return trials, one.final[mine], other.final[theirs]
+
+
+def paired(one: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same in double precision."""
+    trials, mine, theirs = shared(one, other)
+    return trials, mine.astype(float), theirs.astype(float)

@@ -119,7 +119,15 @@ def _checked(table: Mapping[str, Any]) -> Table:
     first = [{"policies": checked["policies"]}] if checked["policies"] else []
     curves = [keys.checked(each, schema.CURVES, "curves.") for each in first + checked["curves"]]
     watch = keys.checked(checked["watch"], schema.WATCH, "watch.") if checked["watch"] else {}
-    return checked | {"curves": curves, "claims": list(map(claims.checked, checked["claims"])), "watch": watch}
+    until = keys.checked(checked["until"], schema.UNTIL, "until.") if "until" in table else {}
+    if until and "trials" not in table:
+        checked["trials"] = schema.MOST
+    return checked | {
+        "curves": curves,
+        "claims": list(map(claims.checked, checked["claims"])),
+        "watch": watch,
+        "until": until,
+    }
 
 
 def _change(table: Table, name: str, value: Any) -> None:

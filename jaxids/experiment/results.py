@@ -3,7 +3,7 @@
 import csv
 import importlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,7 +12,9 @@ import numpy as np
 
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table, in_words, nearest
+from jaxids.experiment.summaries import summary
 from jaxids.moments import Series
+from jaxids.statistics import Difference
 from jaxids.words import in_short, shown
 
 __all__ = ["Results"]
@@ -87,9 +89,46 @@ class Results:
         columns = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
         columns |= dict.fromkeys(["trial" if finals else "step"])
         columns |= dict.fromkeys(itertools.chain.from_iterable(map(_finals if finals else _moments, self.curves)))
-        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows(finals))
+        _write(file, list(columns), self.rows(finals))
+
+    def statistics(self, above: Sequence[float] = ()) -> Iterator[Table]:
+        """One row for every curve: mean, quantiles and tails above some borders of its final regret, with errors.
+
+        Last, how much more it is than the panel's least mean: the difference, its standard error paired trial by trial
+        and as if it were not, and the correlation over trials.
+        """
+        for panel in self.panels:
+            panel = panel.of("regret")
+            least, differences = panel.differences()
+            for curve in panel.curves:
+                row = _facts(curve) | summary(curve, above)
+                if found := differences.get(curve.label):
+                    errors = {"difference_stderr": found.stderr, "difference_unpaired": found.unpaired}
+                    row |= {"against": least.label, "difference": found.mean} | errors
+                    row |= {"correlation": found.correlation}
+                yield row
+
+    def write_statistics(self, file: TextIO, above: Sequence[float] = ()) -> None:
+        """These rows as CSV."""
+        rows = list(self.statistics(above))
+        facts = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
+        _write(file, list(facts | dict.fromkeys(itertools.chain.from_iterable(rows))), rows)
+
+    def differences(self, reference: str | None = None) -> dict[str, Difference]:
+        """By full name, how much more final regret a curve has than that of a label in its panel, or of least mean.
+
+        >>> results.differences("IDS-UCB")["fig1b/W-UCB"].stderr
+        """
+        panels = [panel.of("regret") for panel in self.panels]
+        labels = dict.fromkeys(curve.label for panel in panels for curve in panel.curves)
+        if reference is not None and reference not in labels:
+            raise ValueError(f"reference: got {shown(reference)}; {nearest(str(reference), list(labels))}")
+        having = [panel for panel in panels if reference is None or reference in (c.label for c in panel.curves)]
+        return {
+            f"{panel.stem}/{label}": found
+            for panel in having
+            for label, found in panel.differences(reference)[1].items()
+        }
 
     def frame(self, finals: bool = False) -> Any:
         """The rows as a pandas frame."""
@@ -108,6 +147,12 @@ class Results:
             part = xarray.Dataset(values, {"step": curve.steps, "trial": curve.trials})
             parts.append(part.expand_dims(curve=[curve.name]))
         return xarray.concat(parts, "curve", join="outer")
+
+
+def _write(file: TextIO, columns: list[str], rows: Iterable[Table]) -> None:
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def _moments(curve: Curve) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from jaxids.experiment import policy_names
 from jaxids.experiment.keys import (
+    REQUIRED,
     SEED,
     Key,
     count,
@@ -23,9 +24,11 @@ from jaxids.experiment.keys import (
     positive,
 )
 from jaxids.experiment.problem_keys import PROBLEMS
-from jaxids.names import BOUNDS, DELTA, LAM, NORM_BOUND, SERIES
+from jaxids.names import BOUNDS, DELTA, LAM, LEAST, NORM_BOUND, SERIES
 
-__all__ = ["CURVES", "ESTIMATOR", "SECTIONS", "TEXT", "TOP", "WATCH"]
+__all__ = ["CURVES", "ESTIMATOR", "MOST", "SECTIONS", "TEXT", "TOP", "UNTIL", "WATCH"]
+
+MOST = 1_000_000  # trials, when only a standard error is asked for
 
 
 def _increasing(values: Sequence[int]) -> bool:
@@ -54,6 +57,7 @@ TOP = {
     "title": TEXT,
     "notes": TEXT,
     "trials": count(500, sweeps=False),
+    "until": _TABLE,
     "steps": count(5000),
     "points": count(200, sweeps=False),
     "seed": Key(SEED, is_seed, 0, sweeps=True),
@@ -69,6 +73,7 @@ TOP = {
     "compare": _COMPARE,
     "watch": _TABLE,
 }
+UNTIL = {"stderr": replace(positive(REQUIRED), sweeps=False), "least": count(LEAST, sweeps=False)}
 WATCH = {
     "curves": Key("a list of labels of curves, none twice", is_names),
     "steps": Key("a list of steps, increasing", lambda v: is_numbers(v) and all(map(is_whole, v)) and _increasing(v)),
@@ -83,4 +88,5 @@ ESTIMATOR = {
 SECTIONS = {
     "estimator": ESTIMATOR,
     "problem": {name: key for known in PROBLEMS.values() for name, key in known.items()},
+    "until": UNTIL,
 }

@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 import jaxids
-from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.curves import Panel
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.results import Results
-from jaxids.report import bounded, pictures, repeated
+from jaxids.report import bounded, finals, pictures, repeated
 from jaxids.report.comparisons import plus_minus
 from jaxids.report.replication import Replicated, replicated
 from jaxids.report.tables import table
@@ -22,11 +22,12 @@ __all__ = ["RULE", "STYLE", "page"]
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem }
-h3 { font-size: 1.05rem; margin-top: 2rem }
+h3 { font-size: 1.05rem; margin-top: 2rem } h4 { font-size: 1rem; margin: 1.5rem 0 0 }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem } .figures img { width: 100%; max-width: 35rem; height: auto }
 .figures img.wide { max-width: 60rem }
 table { border-collapse: collapse; margin: 1rem 0 } th, td { text-align: left; padding: .3rem .8rem .3rem 0 }
 th { border-bottom: 1px solid #888; font-weight: 600 } td { border-bottom: 1px solid #eee; vertical-align: top }
+.finals, .differences { display: block; overflow-x: auto; white-space: nowrap }
 td.number { text-align: right; font-variant-numeric: tabular-nums } .quiet { color: #666; font-size: .9em }
 .verdict { white-space: nowrap; font-weight: 600 }
 .holds { color: #00664b } .does-not-hold { color: #a63d00 } .open, .not-run, .tells-nothing { color: #555 }
@@ -101,7 +102,7 @@ def _panel(panel: Panel, claims: Sequence[Verdict], found: Callable[[Panel], lis
     if panel.instances:
         return f"""{head}{repeated.section(panel, found(panel))}<div class="figures">{"".join(images)}</div>"""
     return f"""{head}<div class="figures">{"".join(images)}</div>
-{_claims(claims)}{_finals(panel)}{bounded.section(panel)}"""
+{_claims(claims)}{finals.section(panel)}{bounded.section(panel)}"""
 
 
 def _image(path: Path, kind: str = "panel") -> str:
@@ -122,29 +123,6 @@ def _claims(claims: Sequence[Verdict]) -> str:
 
 def _whose(claim: Verdict) -> str:
     return SOURCES[claim.source] + ("; the instance was selected for it" if claim.selected else "")
-
-
-def _finals(panel: Panel) -> str:
-    """Every series of every curve at the last step."""
-    rows = [
-        f"<td>{escape(curve.label)}</td>{''.join(_last(curve, name) for name in panel.shown)}"
-        f"<td class='number'>{len(curve.trials)}{f' of {curve.asked}' * (len(curve.trials) < curve.asked)}</td>"
-        for curve in panel.curves
-    ]
-    regret, *others = panel.shown
-    heads = [f"{regret} after {panel.curves[0].steps[-1]} steps", *(name.replace("_", " ") for name in others)]
-    columns = "".join(f"<th colspan='2'>{escape(head)}</th>" for head in heads)
-    return table("finals", f"<th>policy</th>{columns}<th>trials</th>", rows)
-
-
-def _last(curve: Curve, series: str) -> str:
-    """The last mean of a series and two standard errors, as cells of a table."""
-    if series not in curve.series:
-        return "<td class='number'>–</td><td></td>"
-    mean, stderr, _ = curve.series[series]
-    form = ".1f" if series == "regret" else ".3g"
-    texts = f"{mean[-1]:{form}}", plus_minus(stderr[-1], form)
-    return "".join(f"<td class='number'>{text}</td>" for text in texts)
 
 
 def _grid(panels: Sequence[Panel]) -> str:
