@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 from jaxids.experiment import bundles, store
 from jaxids.experiment.bundles import Arrays, Bundle, Summary
 
-__all__ = ["BLOCK", "Look", "Writer", "finished", "look", "pack", "sound", "tiles", "write"]
+__all__ = ["BLOCK", "Fits", "Look", "Where", "Writer", "finished", "look", "pack", "sound", "tiles", "write"]
 
 BLOCK = 1024  # tiles in one file, at most
 SECONDS, BYTES = 0.5, 2**26  # how long tiles that come quickly wait for others to be written with, and how many
@@ -28,6 +28,7 @@ TRIES = 20  # to look at a folder from which tiles are packed away
 _NAME = re.compile(r"(\d{5,10})(?:-(\d{5,10}))?\.tiles|(\d{5,10})\.npz", re.ASCII)
 Found = TypeVar("Found")
 Fits = Callable[[Bundle], Summary]  # a sound summary, or DamagedError
+Where = dict[int, tuple[Bundle, Summary]]  # for every tile a file that has it, and its summary
 
 
 class Held(NamedTuple):
@@ -46,7 +47,7 @@ class Held(NamedTuple):
 class Look(NamedTuple):
     """What is in a folder: for every tile a file that has it and its summary, and why others are not to be had."""
 
-    where: dict[int, tuple[Bundle, Summary]]
+    where: Where
     damaged: list[store.DamagedError]
 
 
@@ -75,7 +76,7 @@ def look(folder: Path, count: int, fits: Fits) -> Look:
 
 
 def _look(folder: Path, count: int, fits: Fits) -> Look:
-    where, damaged = dict[int, tuple[Bundle, Summary]](), list[tuple[list[int], store.DamagedError]]()
+    where, damaged = Where(), list[tuple[list[int], store.DamagedError]]()
     for each in held(folder):
         new = [index for index in each.indices if index < count and index not in where]
         try:

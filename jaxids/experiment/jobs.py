@@ -14,6 +14,8 @@ from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import Cell, Experiment
+from jaxids.experiment.stops import stop_of
+from jaxids.statistics import Stop
 
 __all__ = ["Job", "computed", "described", "jobs_of", "setting_of"]
 
@@ -29,6 +31,7 @@ class Job:
     setting: Table
     trials: int
     width: int
+    stop: Stop | None = None
 
     @property
     def tiles(self) -> int:
@@ -63,7 +66,9 @@ def jobs_of(experiment: Experiment, out: Path, like: Table | None = None) -> lis
         setting = setting_of(cell.setting, like, width)
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
         name = f"{stem(experiment.name, cell.panel)} {cell.label}"
-        jobs.append(Job(name, cell, policy, folder, setting, experiment.table["trials"], width))
+        jobs.append(
+            Job(name, cell, policy, folder, setting, experiment.table["trials"], width, stop_of(experiment.table))
+        )
     return jobs
 
 
@@ -84,10 +89,8 @@ def described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
         | {"folder": f"tiles/{job.folder.name}"}
         for job in jobs
     ]
-    kept = {
-        name: experiment.table[name] for name in ("title", "notes", "trials", "claims", "compare", "watch", "bounds")
-    }
-    kept |= {"changes": experiment.changes}
+    named = ("title", "notes", "trials", "until", "claims", "compare", "watch", "bounds")
+    kept = {name: experiment.table[name] for name in named} | {"changes": experiment.changes}
     return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": found} | kept
 
 

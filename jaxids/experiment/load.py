@@ -15,7 +15,9 @@ from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
+from jaxids.experiment.stops import Stops, stop_of
 from jaxids.names import THIRTEEN
+from jaxids.statistics import Stop
 from jaxids.words import in_short, shown
 
 __all__ = ["experiments", "load"]
@@ -72,44 +74,63 @@ def _panels(folder: Path) -> list[Panel]:
 def _curve(panel: Panel, cell: Table) -> Curve | None:
     """A cell as far as it was run, or None if it was not. Of its tiles only the summaries are read."""
     setting, asked, path = cell["setting"], panel.table["trials"], panel.folder / cell["folder"]
-    width, digest, names = setting["width"], hashlib.sha256(), ("regret", *setting["record"])
-    fits = partial(sound.summary, setting, None)
-    found = cells.look(path, -(-asked // width), fits)
-    if found.damaged:
-        raise found.damaged[0]
-    if not found.where:
+    fits, until = partial(sound.summary, setting, None), stop_of(panel.table)
+    where, stopped = _found(path, fits, setting["width"], asked, until)
+    if not where:
         return None
-    indices, trials = list(found.where), sum(min(width, asked - index * width) for index in found.where)
-    kept = {name: _Kept(trials) for name in names}
-    (before, first), cut = next(iter(found.where.values())), {}
-    steps = first.steps
-    if asked % width and indices[-1] == asked // width:  # of the last tile, not all trials are asked for
-        cut = next(cells.tiles(path, indices[-1:], fits))
-    for index, (bundle, summary) in found.where.items():
-        count = min(width, asked - index * width)
-        if bundle is not before and not np.array_equal(summary.steps, steps):
-            raise store.damaged(bundle.path, "its steps are not of this cell")
-        before = bundle
-        for name, series in kept.items():
-            if count < width:
-                series.add(moments.of(cut[name][:, :count]), cut[name][-1, :count])
-            else:
-                at = index - bundle.first
-                series.add(summary.moments(name, at), summary.series[name][2][at])
-        digest.update(f"{path.name} {index} {count} {bundle.pieces[index - bundle.first].sha256}".encode())
+    names, indices = ("regret", *setting["record"]), list(where)
+    trials = _trials(indices, setting["width"], asked)
+    series, digest = _summed(path, where, fits, names, trials)
     return Curve(
         experiment=panel.name,
         label=cell["label"],
         panel=cell["panel"],
         numbers=cell["numbers"],
-        setting=cell["setting"],
-        steps=steps,
-        series={name: series.done() for name, series in kept.items()},
-        trials=_trials(indices, width, asked),
+        setting=setting,
+        steps=where[indices[0]][1].steps,
+        series=series,
+        trials=trials,
         asked=asked,
-        digest=digest.hexdigest(),
-        read=partial(_read, path, indices, trials, ("pulls", *kept), fits),
+        digest=digest,
+        read=partial(_read, path, indices, len(trials), ("pulls", *names), fits),
+        until=until,
+        stopped=stopped,
     )
+
+
+def _found(path: Path, fits: cells.Fits, width: int, asked: int, until: Stop | None) -> tuple[cells.Where, bool]:
+    """Where the tiles of a cell are, as many as count, and whether it stopped by itself; DamagedError if one is not."""
+    found = cells.look(path, -(-asked // width), fits)
+    if found.damaged:
+        raise found.damaged[0]
+    stops = Stops(until, width, asked) if until else None
+    if stops:
+        stops.look(found.where)
+    if not stops or stops.tiles is None:
+        return found.where, False
+    return {index: found.where[index] for index in range(stops.tiles)}, True
+
+
+def _summed(
+    path: Path, where: cells.Where, fits: cells.Fits, names: tuple[str, ...], trials: np.ndarray
+) -> tuple[dict[str, moments.Series], str]:
+    """The series of tiles, summed in their order, and a digest of what they are made from."""
+    kept, digest, left = {name: _Kept(len(trials)) for name in names}, hashlib.sha256(), len(trials)
+    before, first = next(iter(where.values()))
+    for index, (bundle, summary) in where.items():
+        if bundle is not before and not np.array_equal(summary.steps, first.steps):
+            raise store.damaged(bundle.path, "its steps are not of this cell")
+        before, at = bundle, index - bundle.first
+        width = summary.series["regret"][2].shape[1]
+        cut = next(cells.tiles(path, [index], fits)) if left < width else None  # not all of its trials are asked for
+        for name, series in kept.items():
+            if cut is None:
+                series.add(summary.moments(name, at), summary.series[name][2][at])
+            else:
+                series.add(moments.of(cut[name][:, :left]), cut[name][-1, :left])
+        digest.update(f"{path.name} {index} {min(left, width)} {bundle.pieces[at].sha256}".encode())
+        left -= width
+    return {name: series.done() for name, series in kept.items()}, digest.hexdigest()
 
 
 def _trials(indices: list[int], width: int, asked: int) -> np.ndarray:

@@ -20,7 +20,7 @@ FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE = Key("a table", lambda v: isinstance(v, dict))
 _TEXT = Key("text", lambda v: isinstance(v, str))
 _COUNT = Key("a whole number from 1 to 10⁹", lambda v: keys.is_whole(v) and 0 < v <= 10**9)
-_TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch", "bounds")} | {
+_TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch", "bounds", "until")} | {
     "trials": _COUNT,
     "source": _TEXT,
     "changes": _TABLE,
@@ -50,6 +50,7 @@ def record(folder: Path) -> Table:
     try:
         table = _checked(store.from_json(content), _TOP)
         table["claims"] = [claims.checked(claim) for claim in table["claims"]]
+        table["until"] = table["until"] and keys.checked(table["until"], schema.UNTIL, "until.")
         table["watch"] = table["watch"] and keys.checked(table["watch"], schema.WATCH, "watch.")
         again = bool(table["watch"] or table["compare"] or table["bounds"])
         return table | {"cells": [_cell(cell, again) for cell in table["cells"]]}
