@@ -66,11 +66,19 @@ def _add_run(commands: Any) -> None:
         metavar="I/N",
         help="compute only the I-th of N shares of the tiles, as one of N jobs that write to one folder; no report",
     )
+    parser.add_argument(
+        "--cluster",
+        type=_cluster,
+        metavar="ADDRESS",
+        help="compute on workers of a Dask scheduler, as tcp://host:8786, or local:N, that many on this machine",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import read
 
+    if arguments.part and arguments.cluster:
+        raise ValueError(f"--part: got one together with --cluster {arguments.cluster}; it takes one of the two")
     changes = dict(arguments.set) | {n: v for n in ("trials", "steps") if (v := getattr(arguments, n)) is not None}
     if count := arguments.instances:
         changes |= {"instance": "fresh", "instances": count, "trials": count * changes.get("trials", EACH)}
@@ -82,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> None:
     from jaxids.experiment import run
     from jaxids.report import page
 
-    run.run(experiments, out, arguments.part)
+    run.run(experiments, out, arguments.part, arguments.cluster)
     if arguments.part:
         print(
             f"part {arguments.part.number} of {arguments.part.of} is done; `jaxids status {out}` tells what is missing"
@@ -322,6 +330,15 @@ def _part(text: str) -> Any:
 
     try:
         return parts.named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _cluster(text: str) -> str:
+    from jaxids.experiment import cluster
+
+    try:
+        return cluster.named(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

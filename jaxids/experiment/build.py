@@ -18,12 +18,29 @@ from jaxids.experiment.problem_keys import MOST_POINTS
 from jaxids.problems import Fixed, Instance, Noise, Problem, functions
 from jaxids.tiles import tile_width
 
-__all__ = ["GENERATOR", "corners_of", "domain_of", "key_of", "points_of", "policy_of", "problem_of", "width_of"]
+__all__ = [
+    "GENERATOR",
+    "check_generator",
+    "corners_of",
+    "domain_of",
+    "key_of",
+    "points_of",
+    "policy_of",
+    "problem_of",
+    "width_of",
+]
 
 GENERATOR = "threefry2x32"
 KEPT = 8  # problems: one of 4096 points takes 64 MB
 ABOUT = 100  # points on a grid whose side is not given
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
+
+
+def check_generator() -> None:
+    """A ValueError if JAX's default generator is another: own code may draw by it."""
+    got = jax.config.jax_default_prng_impl  # pyright: ignore
+    if got != GENERATOR:
+        raise ValueError(f"JAX_DEFAULT_PRNG_IMPL: got {got!r}; it takes {GENERATOR!r}, the default")
 
 
 def problem_of(table: Table) -> Problem:

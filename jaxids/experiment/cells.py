@@ -13,7 +13,7 @@ another.
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -182,9 +182,9 @@ def _whole(file: Held, fits: Fits) -> bool:
         return False
 
 
-def pack(folder: Path, count: int, fits: Fits) -> None:
-    """Bring the first so many tiles into as few files as they take, as far as their blocks are finished."""
-    for start in range(0, count, BLOCK):
+def pack(folder: Path, count: int, fits: Fits, blocks: Iterable[int] | None = None) -> None:
+    """Bring the first so many tiles, or some of their blocks, into as few files as they take, once they are there."""
+    for start in range(0, count, BLOCK) if blocks is None else (block * BLOCK for block in blocks):
         _again(lambda start=start: _pack(folder, start, min(start + BLOCK, count), fits))
 
 

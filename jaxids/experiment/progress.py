@@ -55,6 +55,12 @@ class Progress:
         self._done += trials * self._steps
         self._show(f"{self._rate()} steps/s")
 
+    def mixed(self, name: str, trials: int, of: int, work: int) -> None:
+        """Some more steps of a curve that now has so many trials are done; curves may come in any order."""
+        self._name, self._trials, self._of = name, trials, of
+        self._done += work
+        self._show(f"{rate(self.rate())} steps/s")
+
     def say(self, text: str) -> None:
         """A line that stays."""
         self._write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-import jax
-
 from jaxids.experiment import build, cells, kind, store
+from jaxids.experiment.fit import CELL
 from jaxids.experiment.jobs import Job, computed, described, jobs_of
+from jaxids.experiment.keys import Table
 from jaxids.experiment.parts import Part, shares
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import RECORD, Experiment
@@ -16,20 +17,39 @@ from jaxids.experiment.running import Running
 __all__ = ["jobs_of", "run"]
 
 LISTED = 1.0  # seconds for which a listing of a folder is believed
-CELL = "cell.json"  # what a cell's bits depend on, and the processor
+Compute = Callable[[Sequence[Job], Sequence[Sequence[int]], Progress], None]  # missing tiles of jobs, and store them
 
 
-def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None) -> int:
-    """Bring the store of every experiment up to date, or do a part of that, and return how many tiles it took."""
-    got = jax.config.jax_default_prng_impl  # pyright: ignore
-    if got != build.GENERATOR:  # own code may draw by it
-        raise ValueError(f"JAX_DEFAULT_PRNG_IMPL: got {got!r}; it takes {build.GENERATOR!r}, the default")
-    prepared = [(experiment, jobs_of(experiment, out)) for experiment in experiments]  # mistakes come before any work
+def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None, cluster: str | None = None) -> int:
+    """Bring the store of every experiment up to date, or do a part of that, and return how many tiles it took.
+
+    A cluster is one that `cluster.named` knows; its workers compute, and this process stores.
+    """
+    build.check_generator()
+    if cluster is None:
+        here = kind.here() | {"processor": kind.processor()}
+        return _brought(experiments, out, here, part, part is not None, _run_here)
+    from jaxids.experiment import cluster as clusters
+    from jaxids.experiment import fit, tasks, team
+
+    say = Progress(0).say
+    with clusters.opened(cluster, say) as client:
+        workers = team.Team(client, fit.policies_of(experiments))
+        like = workers.settle(experiments, out, say)
+        return _brought(experiments, out, like, None, True, partial(tasks.run, workers, still=_still))
+
+
+def _brought(
+    experiments: Sequence[Experiment], out: Path, like: Table, part: Part | None, alike: bool, compute: Compute
+) -> int:
+    """Bring stores up to date with tiles of a kind and processor; cells of another may be refused."""
+    of, like = like["processor"], {name: value for name, value in like.items() if name != "processor"}
+    prepared = [(experiment, jobs_of(experiment, out, like)) for experiment in experiments]  # mistakes come first
     jobs = [job for _, jobs in prepared for job in jobs]
     if (out / RECORD).exists():
         raise ValueError(f"--out: got {out}, the folder of one experiment; it takes the folder for all")
     store.clean(out)
-    messages = [*_of_one_processor(jobs, kind.processor(), alike=part is not None), *_recorded(prepared, out)]
+    messages = [*_of_one_processor(jobs, of, alike), *_recorded(prepared, out)]
     mine, missing = shares([job.tiles for job in jobs], part), list[list[int]]()
     for job, share in zip(jobs, mine, strict=True):
         there, damaged = cells.sound(job.folder, job.tiles, job.fits)
@@ -40,15 +60,19 @@ def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None) 
         progress.say(message)
     with Running(out, progress.rate):
         try:
-            for job, indices in zip(jobs, missing, strict=True):
-                if indices:
-                    _run_job(job, indices, progress)
-                cells.pack(job.folder, job.tiles, job.fits)
+            compute(jobs, missing, progress)
         finally:
             progress.close()
     for experiment, own in prepared:  # once more: another run may have left its own
         store.seal(out / experiment.name / RECORD, store.as_json(described(experiment, own)))
     return sum(map(len, missing))
+
+
+def _run_here(jobs: Sequence[Job], missing: Sequence[Sequence[int]], progress: Progress) -> None:
+    for job, indices in zip(jobs, missing, strict=True):
+        if indices:
+            _run_job(job, indices, progress)
+        cells.pack(job.folder, job.tiles, job.fits)
 
 
 def _recorded(prepared: Sequence[tuple[Experiment, list[Job]]], out: Path) -> Iterator[str]:
@@ -95,7 +119,7 @@ def _run_job(job: Job, missing: Sequence[int], progress: Progress) -> None:
     writer.flush()
 
 
-def _still(job: Job, missing: Sequence[int], begin: Callable[[], None]) -> Iterator[int]:
+def _still(job: Job, missing: Sequence[int], begin: Callable[[], None] = lambda: None) -> Iterator[int]:
     """Tiles that are not there at the moment they are asked for: another run may have been quicker."""
     begin()
     there, listed = cells.finished(job.folder, job.tiles), time.monotonic()
