@@ -1,6 +1,6 @@
 """Run experiments: simulate the tiles that are not in the store yet, and put them there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxids
-from jaxids import policies, series, simulator, ways, workers
+from jaxids import ahead, policies, series, simulator, ways, workers
 from jaxids.experiment import build, policy_names, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
@@ -61,9 +61,10 @@ def run(experiments: Sequence[Experiment], out: Path) -> int:
     for message in messages:
         progress.say(message)
     try:
-        for job, count in zip(everything, missing, strict=True):
-            if count:
-                _run_job(job, count, progress)
+        todo = [(job, count) for job, count in zip(everything, missing, strict=True) if count]
+        with ahead.made(partial(_prepared, jnp.result_type(float)), (job for job, _ in todo)) as runs:
+            for (job, count), ready in zip(todo, runs, strict=True):
+                _run_job(job, count, progress, ready)
     finally:
         progress.close()
     for experiment, jobs in prepared:  # once more: another run may have left its own
@@ -139,26 +140,33 @@ def _missing(job: Job, progress: Progress) -> Iterator[int]:
             yield index
 
 
-def _named(name: str, tiles: Iterator[workers.Tile]) -> Iterator[workers.Tile]:
-    """Tiles, or what is wrong with one, with the name of its job before it."""
+def _prepared(precision: np.dtype, job: Job) -> workers.Run:
+    """The run of a job, compiled; in a thread of its own, where the precision is to be set."""
+    with jax.enable_x64(precision == np.float64):
+        total = series.pulls if job.setting["pulls"] else None
+        kept = {name: series.NAMED[name] for name in job.setting["record"]}
+        problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory
+        key, at = build.key_of(job.setting["seed"]), _steps(job.setting)
+        given = {"key": key, "trials": job.tiles * job.width, "at": at, "series": kept, "total": total}
+        return workers.prepared(problem, job.policy, **given).compile()
+
+
+def _named(name: str, ready: Callable[[], workers.Run], indices: Iterator[int]) -> Iterator[workers.Tile]:
+    """Tiles of a run, when it is compiled, or what is wrong with one, with the name of its job before it."""
     try:
-        yield from tiles
+        yield from ready().tiles(indices)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _run_job(job: Job, count: int, progress: Progress) -> None:
+def _run_job(job: Job, count: int, progress: Progress, ready: Callable[[], workers.Run]) -> None:
     progress.curve(job.name, (job.tiles - count) * job.width, job.trials, job.setting["steps"])
-    key, at = build.key_of(job.setting["seed"]), _steps(job.setting)
-    total = series.pulls if job.setting["pulls"] else None
-    kept = {name: series.NAMED[name] for name in job.setting["record"]}
-    problem = build.problem_of(job.setting["problem"])  # kept by no job: many would not fit in memory
-    run = partial(workers.run, problem, job.policy, key=key, trials=job.tiles * job.width, at=at)
-    for tile in _named(job.name, run(series=kept, total=total, indices=_missing(job, progress))):
+    at = _steps(job.setting)
+    for tile in _named(job.name, ready, _missing(job, progress)):
         if not np.all(np.isfinite(tile.series["regret"])):
             raise ValueError(f"{job.name}: regret is not finite; the numbers of the problem are too large")
         if wrong := [name for name, values in tile.series.items() if np.any(np.isnan(values))]:
             raise ValueError(f"{job.name}: {wrong[0]} is NaN; the numbers of the problem are too large or too small")
-        arrays = {"steps": at, **tile.series, **({} if total is None else {"pulls": tile.totals})}
+        arrays = {"steps": at, **tile.series, **({"pulls": tile.totals} if job.setting["pulls"] else {})}
         store.write_tile(job.folder, tile.index, arrays)
         progress.advance(job.width)
