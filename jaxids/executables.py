@@ -17,7 +17,7 @@ from jaxids import kept
 __all__ = ["compiled", "count", "forget"]
 
 MOST = 64  # programs that are held: the code of one is some 100 kB
-_made = OrderedDict[Any, Future[Callable[..., Any]]]()  # by the module that JAX holds
+_made = OrderedDict[Any, Future[Callable[..., Any]]]()  # by the module that JAX holds, and the device
 _turn = Lock()
 _count = 0
 
@@ -43,7 +43,7 @@ def compiled(
     """
     global _count
     lowered = jitted.lower(*arguments, **static)
-    module = lowered.compiler_ir()
+    module = lowered.compiler_ir(), device  # JAX may lower once for several devices
     with _turn:
         future, mine = _made.get(module), module not in _made
         if future is None:
