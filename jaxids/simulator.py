@@ -72,17 +72,17 @@ def simulate(
         raise ValueError(f"devices: got {checks.shown(devices)}; it takes a list of them, as of jax.devices()")
     at = recorded_steps(steps, at)
     until = at if at[-1] == steps else np.append(at, np.int32(steps))
-    found, final, kept, sums = dict[str, moments.Moments](), dict[str, list[np.ndarray]](), [], []
+    found, first, whole = dict[str, moments.Moments](), 0, None
     run = partial(workers.run, problem, policy, key=key, trials=trials, at=until, devices=devices)
     for tile in run(series=series, record=hook, total=total):
         for name, values in tile.series.items():
             found[name] = moments.merge(found.get(name, moments.empty(len(at))), values[: len(at)])
-            final.setdefault(name, []).append(values[-1])
-        kept.append(jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded))
-        sums.append(tile.totals)
-    recorded, totals = (jax.tree.map(lambda *parts: _joined(parts), *trees) for trees in (kept, sums))
-    named = {name: Series(m.mean, m.stderr, np.concatenate(final[name])) for name, m in found.items()}
-    return Result(at, named, recorded, totals)
+        final = {name: values[-1] for name, values in tile.series.items()}
+        recorded = jax.tree.map(lambda leaf: leaf[: len(at)], tile.recorded)
+        whole = _filled(whole, (final, recorded, tile.totals), first, trials)
+        first += len(final["regret"])
+    final, recorded, totals = jax.tree.map(lambda leaf: np.moveaxis(leaf, -1, 0), whole)
+    return Result(at, {name: Series(m.mean, m.stderr, final[name]) for name, m in found.items()}, recorded, totals)
 
 
 def _recorded(record: Any) -> tuple[dict[str, Hook], Hook | None]:
@@ -101,9 +101,13 @@ def _recorded(record: Any) -> tuple[dict[str, Hook], Hook | None]:
     return {name: NAMED[name] for name in record}, None
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The trials of all tiles, moved to the first axis."""
-    return np.moveaxis(np.concatenate(parts, axis=-1), -1, 0)
+def _filled(whole: Any, part: Any, first: int, trials: int) -> Any:
+    """Arrays with all trials on the last axis, those of a tile filled in: nothing else of the tile is kept."""
+    if whole is None:
+        whole = jax.tree.map(lambda leaf: np.empty((*leaf.shape[:-1], trials), leaf.dtype), part)
+    for array, leaf in zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True):
+        array[..., first : first + leaf.shape[-1]] = leaf
+    return whole
 
 
 def recorded_steps(steps: int, at: Any = None) -> np.ndarray:

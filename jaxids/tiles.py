@@ -190,7 +190,7 @@ def _run_tile(
             axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
             step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
         carry = start(trials)
-        shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
+        shapes = jax.eval_shape(step, jnp.int32(0), trials, carry) if any(hooks) else carry  # tracing takes long
         carry = carry._replace(
             series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
             recorded=_zeros("record", shapes.recorded, width),

@@ -2,9 +2,9 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import apart, faults, policies, ways
+from jaxids import apart, compiler, executables, faults, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, tile_width
 
-__all__ = ["Tile", "cores", "placed", "run"]
+__all__ = ["Run", "Tile", "cores", "placed", "prepared", "run"]
 
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 
@@ -50,7 +50,68 @@ def placed(tree: Any, device: Any) -> Any:
     return jax.device_put(jax.tree.map(_default_precision, tree), device)
 
 
-def run(
+@dataclass
+class Run:
+    """The trials of a policy on a problem, checked: to be compiled, in any thread, and run by tiles."""
+
+    trials: int
+    width: int
+    at: np.ndarray
+    devices: list[Any]
+    arguments: list[Any]  # on each device
+    jitted: Any
+    static: dict[str, Any]
+    x64: bool
+    programs: list[Callable[..., Any]] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many tiles there are."""
+        return -(-self.trials // self.width)
+
+    def compile(self) -> "Run":
+        """The run, ready to start; a program that is compiled already is not compiled again."""
+        options = compiler.options(self.devices[0].platform)
+        with jax.enable_x64(self.x64):  # a context holds in its own thread only
+            self.programs = [
+                executables.compiled(self.jitted, (*arguments, 0, self.at), self.static, options, device)
+                for device, arguments in zip(self.devices, self.arguments, strict=True)
+            ]
+        return self
+
+    def tiles(self, indices: Iterable[int] | None = None) -> Iterator[Tile]:
+        """Run tiles, all of them or those with the given indices, and yield them in order.
+
+        Indices are asked for only shortly before they run. Whoever stops early waits for no tile under way.
+        """
+        if not self.programs:
+            self.compile()
+        workers = cores() if self.devices[0].platform == "cpu" else len(self.devices)
+        pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()
+        places = cycle(range(len(self.devices)))
+        try:
+            for index, place in zip(range(self.count) if indices is None else indices, places, strict=False):
+                if not 0 <= index < self.count:
+                    raise ValueError(f"indices: got {index}; it takes tiles from 0 to {self.count - 1}")
+                pending.append(pool.submit(self._one, index, place))
+                if len(pending) >= AHEAD * workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _one(self, index: int, place: int) -> Tile:
+        first = index * self.width
+        with jax.enable_x64(self.x64):
+            out = jax.device_get(self.programs[place](*self.arguments[place], first, self.at))
+        *kept, fault = jax.tree.map(lambda leaf: leaf[..., : self.trials - first], out)
+        faults.check(fault, first)
+        faults.check_totals(kept[-1], first)
+        return Tile(index, *kept)
+
+
+def prepared(
     problem: Problem,
     policy: policies.Policy,
     *,
@@ -61,12 +122,8 @@ def run(
     record: Hook | None = None,
     total: Hook | None = None,
     devices: Sequence[Any] | None = None,
-    indices: Iterable[int] | None = None,
-) -> Iterator[Tile]:
-    """Run tiles, all of them or those with the given indices, and yield them in order.
-
-    Indices are asked for only shortly before they run. Whoever stops early waits for no tile under way.
-    """
+) -> Run:
+    """A run whose arguments are checked and on their devices; what is wrong with them is a ValueError."""
     devices = list(jax.local_devices() if devices is None else devices)
     if not devices:
         raise ValueError("devices: got none; it takes a list of at least one")
@@ -78,35 +135,14 @@ def run(
     hooks = {name: hook for name, hook in own.items() if hook is not None}
     apart.check(problem, policy, hooks)
     platform = devices[0].platform
-    width = tile_width(problem, platform)
-    count = -(-trials // width)
-    tile = partial(compiled(platform), width=width, series=tuple((series or {}).items()), record=record, total=total)
+    width, jitted = tile_width(problem, platform), compiled(platform)
+    static = {"width": width, "series": tuple((series or {}).items()), "record": record, "total": total}
     everywhere = [placed((problem, policy, key), device) for device in devices]
-    first = partial(tile, *everywhere[0], 0)
-    tile = partial(tile, way=ways.chosen(problem, policy, platform, at, hooks, first))
-    if platform == "cpu":
-        for arguments in everywhere:  # no steps: only compiles, so that two threads do not compile the same thing
-            jax.block_until_ready(tile(*arguments, 0, np.zeros_like(at)))
-    x64 = jnp.result_type(float) == jnp.float64  # a context holds in its own thread only
+    first = partial(jitted, *everywhere[0], 0, **static)
+    static |= {"way": ways.chosen(problem, policy, platform, at, hooks, first)}
+    return Run(trials, width, at, devices, everywhere, jitted, static, jnp.result_type(float) == jnp.float64)
 
-    def one(index: int, arguments: Any) -> Tile:
-        with jax.enable_x64(x64):
-            out = jax.device_get(tile(*arguments, index * width, at))
-        *kept, fault = jax.tree.map(lambda leaf: leaf[..., : trials - index * width], out)
-        faults.check(fault, index * width)
-        faults.check_totals(kept[-1], index * width)
-        return Tile(index, *kept)
 
-    workers = cores() if platform == "cpu" else len(devices)
-    pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()
-    try:
-        for index, arguments in zip(range(count) if indices is None else indices, cycle(everywhere), strict=False):
-            if not 0 <= index < count:
-                raise ValueError(f"indices: got {index}; it takes tiles from 0 to {count - 1}")
-            pending.append(pool.submit(one, index, arguments))
-            if len(pending) >= AHEAD * workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+def run(*arguments: Any, indices: Iterable[int] | None = None, **more: Any) -> Iterator[Tile]:
+    """Prepare a run, compile it and yield its tiles, all of them or those with the given indices."""
+    yield from prepared(*arguments, **more).compile().tiles(indices)

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxids import cli, load, policies, problems, simulate, tiles
+from jaxids import cli, executables, load, policies, problems, simulate
 from jaxids.experiment import build, bundles, cells, kind, read, run
 from jaxids.report import page
 
@@ -201,9 +201,9 @@ def test_figures_and_page_are_made_again_when_altered(copied):
 def test_numbers_share_one_compilation(tmp_path, finished):
     text = SMALL.replace("delta = [0.01, 0.1]", "lam = [0.5, 2.0]\nrho = [0.3, 0.6]\nseed = [1, 2]")
     (tmp_path / "more.toml").write_text(text)
-    before = tiles.compiled("cpu")._cache_size()
+    before = executables.count()
     run.run([read.read(tmp_path / "more.toml", {"trials": 10})], tmp_path)
-    assert tiles.compiled("cpu")._cache_size() == before  # those of the finished run serve
+    assert executables.count() == before  # those of the finished run serve
 
 
 def test_a_problem_is_built_once_and_not_many_are_kept(tmp_path, monkeypatch):
@@ -341,3 +341,53 @@ def test_another_generator_is_refused_before_any_work(tmp_path, capsys):
     said = "jaxids: JAX_DEFAULT_PRNG_IMPL: got 'rbg'; it takes 'threefry2x32', the default\n"
     assert capsys.readouterr().err == said
     assert not (tmp_path / "out").exists()
+
+
+UNTIL = """
+policies = ["UCB", "W-TS"]
+steps = 40
+until = { stderr = 0.15, least = 600 }
+problem = { actions = 5, dim = 2 }
+"""
+
+
+def test_a_cell_stops_at_its_standard_error_whoever_computed_its_tiles(tmp_path, capsys):
+    """A run of its own, one that goes on from more tiles than it takes, and one from tiles with a gap."""
+    (tmp_path / "small.toml").write_text(UNTIL)
+    assert again(tmp_path) == 0
+    said = capsys.readouterr().err
+    found = load(tmp_path / "out")
+    for curve in found:
+        assert curve.stopped
+        assert curve.stderr[-1] <= 0.15
+        whole = simulate(
+            problems.unit_ball(5, 2, (0.1, 1.0)),
+            policies.PAPER[curve.label],
+            key=jax.random.key(0),
+            trials=10_240,
+            steps=40,
+        ).final.astype(float)
+        ends = [n for n in range(256, 10_241, 256) if n >= 600 and whole[:n].std(ddof=1) / n**0.5 <= 0.15]
+        assert len(curve.final) == ends[0]
+        assert np.array_equal(curve.final, whole[: ends[0]])
+        assert f"{curve.label}: {ends[0]}/{ends[0]} trials" in said
+    assert again(tmp_path) == 0  # nothing is left to do
+    assert not capsys.readouterr().err
+    assert again(tmp_path, "--set", "until={stderr=0.1}") == 0
+    more = {curve.label: len(curve.final) for curve in load(tmp_path / "out")}
+    assert all(len(curve.final) < more[curve.label] for curve in found)
+    assert again(tmp_path) == 0
+    assert [len(curve.final) for curve in load(tmp_path / "out")] == [len(curve.final) for curve in found]
+    for cell in (tmp_path / "out" / "small" / "tiles").iterdir():
+        (old,) = (path for path in cell.glob("*.tiles"))
+        tiles = list(cells.tiles(cell, range(bundles.opened(old).indices.stop), bundles.Bundle.summary))
+        old.unlink()
+        cells.write(cell, 1, tiles[1:])  # the first is missing, more than it takes are there
+    assert again(tmp_path) == 0
+    assert all(np.array_equal(one.final, other.final) for one, other in zip(load(tmp_path / "out"), found, strict=True))
+
+
+def test_parts_are_refused_where_cells_stop_by_themselves(tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(UNTIL)
+    assert again(tmp_path, "--part", "1/2") == 2
+    assert "which has until; that takes one run or --cluster" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """Cells ready to run: where their tiles go, how many they take, and how they are computed, here or elsewhere."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from jaxids.experiment.read import Cell, Experiment
 from jaxids.experiment.stops import stop_of
 from jaxids.statistics import Stop
 
-__all__ = ["Job", "computed", "described", "jobs_of", "setting_of"]
+__all__ = ["Job", "compiled", "computed", "described", "jobs_of", "setting_of"]
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,27 @@ def described(experiment: Experiment, jobs: Sequence[Job]) -> Table:
     return {"jaxids": jaxids.__version__, "source": experiment.source, "cells": found} | kept
 
 
-def computed(name: str, setting: Table, count: int, indices: Iterable[int]) -> Iterator[tuple[int, Arrays]]:
-    """Tiles of a cell of so many, as they are stored; what is wrong with one is a ValueError with its name."""
-    key, at = build.key_of(setting["seed"]), _steps(setting)
-    total = series.pulls if setting["pulls"] else None
+def compiled(setting: Table, count: int) -> workers.Run:
+    """The run of a cell of so many tiles, ready to start."""
     kept = {name: series.NAMED[name] for name in setting["record"]}
+    given = {"key": build.key_of(setting["seed"]), "trials": count * setting["width"], "at": _steps(setting)}
+    given |= {"series": kept, "total": series.pulls if setting["pulls"] else None}
     problem = build.problem_of(setting["problem"])  # kept by no job: many would not fit in memory
-    run = partial(workers.run, problem, build.policy_of(setting), key=key, trials=count * setting["width"], at=at)
+    return workers.prepared(problem, build.policy_of(setting), **given).compile()
+
+
+def computed(
+    name: str, setting: Table, run: Callable[[], workers.Run], indices: Iterable[int]
+) -> Iterator[tuple[int, Arrays]]:
+    """Tiles of a cell by its run, as they are stored; what is wrong with one is a ValueError with the cell's name."""
     try:
-        for tile in run(series=kept, total=total, indices=indices):
+        ready = run()
+        for tile in ready.tiles(indices):
             if not np.all(np.isfinite(tile.series["regret"])):
                 raise ValueError("regret is not finite; the numbers of the problem are too large")
             if wrong := [name for name, values in tile.series.items() if np.any(np.isnan(values))]:
                 raise ValueError(f"{wrong[0]} is NaN; the numbers of the problem are too large or too small")
-            yield tile.index, {"steps": at, **tile.series, **({} if total is None else {"pulls": tile.totals})}
+            counted = {"pulls": tile.totals} if setting["pulls"] else {}
+            yield tile.index, {"steps": ready.at, **tile.series, **counted}
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

@@ -61,6 +61,12 @@ class Progress:
         self._done += work
         self._show(f"{rate(self.rate())} steps/s")
 
+    def stopped(self, trials: int) -> None:
+        """The curve has all the trials it takes, fewer than it might have had."""
+        self._work -= max(0, self._of - trials) * self._steps
+        self._of = trials
+        self._show(f"{self._rate()} steps/s")
+
     def say(self, text: str) -> None:
         """A line that stays."""
         self._write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")

@@ -1,23 +1,27 @@
 """Run experiments: compute the tiles that are not in the store yet, and put them there."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxids import ahead, workers
 from jaxids.experiment import build, cells, kind, store
 from jaxids.experiment.fit import CELL
-from jaxids.experiment.jobs import Job, computed, described, jobs_of
+from jaxids.experiment.jobs import Job, compiled, computed, described, jobs_of
 from jaxids.experiment.keys import Table
 from jaxids.experiment.parts import Part, shares
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.read import RECORD, Experiment
 from jaxids.experiment.running import Running
+from jaxids.experiment.todo import Todo
 
 __all__ = ["jobs_of", "run"]
 
-LISTED = 1.0  # seconds for which a listing of a folder is believed
-Compute = Callable[[Sequence[Job], Sequence[Sequence[int]], Progress], None]  # missing tiles of jobs, and store them
+Compute = Callable[[Sequence[Todo], Progress], None]  # compute what is left to do, and store it
 
 
 def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None, cluster: str | None = None) -> int:
@@ -34,9 +38,9 @@ def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None, 
 
     say = Progress(0).say
     with clusters.opened(cluster, say) as client:
-        workers = team.Team(client, fit.policies_of(experiments))
-        like = workers.settle(experiments, out, say)
-        return _brought(experiments, out, like, None, True, partial(tasks.run, workers, still=_still))
+        crew = team.Team(client, fit.policies_of(experiments))
+        like = crew.settle(experiments, out, say)
+        return _brought(experiments, out, like, None, True, partial(tasks.run, crew))
 
 
 def _brought(
@@ -46,33 +50,44 @@ def _brought(
     of, like = like["processor"], {name: value for name, value in like.items() if name != "processor"}
     prepared = [(experiment, jobs_of(experiment, out, like)) for experiment in experiments]  # mistakes come first
     jobs = [job for _, jobs in prepared for job in jobs]
+    if part and (ends := [experiment.path for experiment in experiments if experiment.table["until"]]):
+        takes = "one run or --cluster, as where it stops depends on all its tiles"
+        raise ValueError(f"--part: got one with {ends[0]}, which has until; that takes {takes}")
     if (out / RECORD).exists():
         raise ValueError(f"--out: got {out}, the folder of one experiment; it takes the folder for all")
     store.clean(out)
     messages = [*_of_one_processor(jobs, of, alike), *_recorded(prepared, out)]
-    mine, missing = shares([job.tiles for job in jobs], part), list[list[int]]()
-    for job, share in zip(jobs, mine, strict=True):
+    todos = list[Todo]()
+    for job, share in zip(jobs, shares([job.tiles for job in jobs], part), strict=True):
         there, damaged = cells.sound(job.folder, job.tiles, job.fits)
-        missing.append([index for index in share if index not in there])
+        todos.append(Todo(job, [index for index in share if index not in there]))
         messages += damaged
-    progress = Progress(sum(len(indices) * job.work for job, indices in zip(jobs, missing, strict=True)))
+    progress = Progress(sum(len(todo.missing) * todo.job.work for todo in todos))
     for message in messages:
         progress.say(message)
     with Running(out, progress.rate):
         try:
-            compute(jobs, missing, progress)
+            compute(todos, progress)
+            for todo in todos:
+                cells.pack(todo.job.folder, todo.count, todo.job.fits)
         finally:
             progress.close()
     for experiment, own in prepared:  # once more: another run may have left its own
         store.seal(out / experiment.name / RECORD, store.as_json(described(experiment, own)))
-    return sum(map(len, missing))
+    return sum(len(todo.missing) for todo in todos)
 
 
-def _run_here(jobs: Sequence[Job], missing: Sequence[Sequence[int]], progress: Progress) -> None:
-    for job, indices in zip(jobs, missing, strict=True):
-        if indices:
-            _run_job(job, indices, progress)
-        cells.pack(job.folder, job.tiles, job.fits)
+def _run_here(todos: Sequence[Todo], progress: Progress) -> None:
+    """Compute tiles in this process; the programs of the next jobs are compiled meanwhile."""
+    x64, todos = jnp.result_type(float) == np.float64, [todo for todo in todos if todo.missing]
+
+    def ready(todo: Todo) -> workers.Run:
+        with jax.enable_x64(x64):  # a context holds in its own thread only
+            return compiled(todo.job.setting, todo.job.tiles)
+
+    with ahead.made(ready, todos) as runs:
+        for todo, run in zip(todos, runs, strict=True):
+            _run_job(todo, run, progress)
 
 
 def _recorded(prepared: Sequence[tuple[Experiment, list[Job]]], out: Path) -> Iterator[str]:
@@ -110,22 +125,20 @@ def _processor(job: Job, here: str) -> str:
     return of if known == job.setting else here
 
 
-def _run_job(job: Job, missing: Sequence[int], progress: Progress) -> None:
-    progress.curve(job.name, (job.tiles - len(missing)) * job.width, job.trials, job.setting["steps"])
+def _run_job(todo: Todo, run: Callable[[], workers.Run], progress: Progress) -> None:
+    job, begun = todo.job, (todo.job.tiles - len(todo.missing)) * todo.job.width
+    progress.curve(job.name, begun, job.trials, job.setting["steps"])
     writer = cells.Writer(job.folder, job.fits)
-    for index, arrays in computed(job.name, job.setting, job.tiles, _still(job, missing, progress.compiled)):
+
+    def indices() -> Iterator[int]:
+        progress.compiled()
+        yield from todo.still()
+
+    for index, arrays in computed(job.name, job.setting, run, indices()):
+        if not todo.wanted(index, arrays):
+            break
         writer.add(index, arrays)
         progress.advance(job.width)
     writer.flush()
-
-
-def _still(job: Job, missing: Sequence[int], begin: Callable[[], None] = lambda: None) -> Iterator[int]:
-    """Tiles that are not there at the moment they are asked for: another run may have been quicker."""
-    begin()
-    there, listed = cells.finished(job.folder, job.tiles), time.monotonic()
-    damaged = there & set(missing)  # there by name only
-    for index in missing:
-        if time.monotonic() - listed > LISTED:
-            there, listed = cells.finished(job.folder, job.tiles), time.monotonic()
-        if index not in there or index in damaged:
-            yield index
+    if todo.stopped:
+        progress.stopped(todo.count * job.width)

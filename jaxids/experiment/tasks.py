@@ -6,7 +6,7 @@ tile depends on its index alone, so who computes it, and with which others, chan
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jaxids.experiment import cells, store, worker
@@ -14,6 +14,7 @@ from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import Job
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.team import Team
+from jaxids.experiment.todo import Todo
 
 __all__ = ["run"]
 
@@ -22,7 +23,6 @@ AHEAD = 2  # tasks under way or waiting, for every thread of a worker
 LOOK = 0.5  # seconds between looks at who is there
 IDLE = 0.005  # seconds to wait when nothing has come
 TRIES = 10  # of a task whose workers die
-Still = Callable[[Job, Sequence[int]], Iterator[int]]  # which tiles are still missing when they are asked for
 
 
 class Task(NamedTuple):
@@ -34,19 +34,19 @@ class Task(NamedTuple):
     tries: int = 0
 
 
-def run(team: Team, jobs: Sequence[Job], missing: Sequence[Sequence[int]], progress: Progress, still: Still) -> None:
-    """Have a team compute the missing tiles of jobs, and store them as they come."""
-    Dealer(team, jobs, missing, progress, still).run()
+def run(team: Team, todos: Sequence[Todo], progress: Progress) -> None:
+    """Have a team compute what is left to do, and store it as it comes."""
+    Dealer(team, todos, progress).run()
 
 
 class Dealer:
     """Deals the missing tiles of jobs to a team, and stores them as they come."""
 
-    def __init__(
-        self, team: Team, jobs: Sequence[Job], missing: Sequence[Sequence[int]], progress: Progress, still: Still
-    ) -> None:
-        self._team, self._jobs, self._progress = team, jobs, progress
-        self._todo = ((i, index) for i, job in enumerate(jobs) for index in still(job, missing[i]))
+    def __init__(self, team: Team, todos: Sequence[Todo], progress: Progress) -> None:
+        self._team, self._todos, self._progress = team, todos, progress
+        self._jobs = jobs = [todo.job for todo in todos]
+        missing = [todo.missing for todo in todos]
+        self._todo = ((i, index) for i, todo in enumerate(todos) for index in todo.still())
         self._next = next(self._todo, None)
         self._again, self._under_way = list[Task](), dict[Any, tuple[Task, str]]()
         self._missing = Counter((i, index // cells.BLOCK) for i, part in enumerate(missing) for index in part)
@@ -67,8 +67,6 @@ class Dealer:
                 time.sleep(IDLE)
         for writer in self._writers.values():
             writer.flush()
-        for job in self._jobs:
-            cells.pack(job.folder, job.tiles, job.fits)
 
     def _look(self) -> None:
         """Who is there; tasks of those who are not are to be dealt again. Tiles that wait for others are written."""
@@ -134,6 +132,8 @@ class Dealer:
     def _store(self, number: int, index: int, arrays: Arrays) -> None:
         """Write a tile; a block that is finished then is packed."""
         job = self._jobs[number]
+        if not self._todos[number].wanted(index, arrays):
+            return
         writer = self._writers.setdefault(number, cells.Writer(job.folder, job.fits))
         writer.add(index, arrays)
         self._done[number] += 1

@@ -1,0 +1,63 @@
+"""What is left of a job: the tiles that are missing, as long as they are, and where it stops by itself."""
+
+import time
+from collections.abc import Iterator
+
+from jaxids.experiment import cells
+from jaxids.experiment.bundles import Arrays
+from jaxids.experiment.jobs import Job
+from jaxids.experiment.stops import Stops
+
+__all__ = ["Todo"]
+
+LISTED, SHARE = 1.0, 0.05  # seconds for which a listing of a folder is believed at least, and what it may take of them
+
+
+class Todo:
+    """A job and those of its tiles that are missing, of all or of a part of them."""
+
+    def __init__(self, job: Job, missing: list[int]) -> None:
+        self.job, self._stops = job, Stops(job.stop, job.width, job.trials) if job.stop else None
+        self._look()
+        self.missing = [] if self.stopped else missing
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the job has stopped by itself."""
+        return self._stops is not None and self._stops.tiles is not None
+
+    @property
+    def count(self) -> int:
+        """How many tiles the job has in the end, as far as that is known."""
+        return (self._stops and self._stops.tiles) or self.job.tiles
+
+    def still(self) -> Iterator[int]:
+        """Tiles that are not there at the moment they are asked for: another run may have been quicker."""
+        there, until = self._listed()
+        damaged = there & set(self.missing)  # there by name only
+        for index in self.missing:
+            if time.monotonic() > until:
+                self._look()
+                there, until = self._listed()
+            if self.stopped:
+                return
+            if index not in there or index in damaged:
+                yield index
+
+    def wanted(self, index: int, arrays: Arrays) -> bool:
+        """Whether a tile that has been computed is to be stored; the rule of a job that stops by itself looks at it."""
+        if self._stops:
+            self._stops.add(index, arrays["regret"][-1])
+        return index < self.count
+
+    def _look(self) -> None:
+        """Look at what is in the store, if where to stop depends on it."""
+        if self._stops:
+            self._stops.look(cells.look(self.job.folder, self.job.tiles, self.job.fits).where)
+
+    def _listed(self) -> tuple[set[int], float]:
+        """Which tiles are there, and until when to believe that."""
+        began = time.monotonic()
+        there = cells.finished(self.job.folder, self.job.tiles)
+        now = time.monotonic()
+        return there, now + max(LISTED, (now - began) / SHARE)
