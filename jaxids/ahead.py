@@ -17,7 +17,8 @@ __all__ = ["AHEAD", "THREADS", "made"]
 
 AHEAD = 6  # begun before they are asked for
 THREADS = 2  # that make them: nothing runs before the first is there
-Given, Made = TypeVar("Given"), TypeVar("Made")
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @contextmanager

@@ -5,6 +5,9 @@ cache of JAX's own that the user has switched on. What JAX would compile for the
 Below it every processor and every jaxlib has its own folder: a home may be shared by several machines. A file has a
 checksum, and its name only when it is complete. Nothing that goes wrong here ends a run: one line says so, and the
 program is compiled.
+
+What is kept is machine code, in JAX's own form (`jax.experimental.serialize_executable`), and is trusted as programs
+are: a folder that is another user's, or that others may write to, is not used.
 """
 
 import contextlib
@@ -75,10 +78,20 @@ def name(text: str, options: Any, device: Any) -> str:
     return hashlib.sha256(f"{about!r}\n{text}".encode()).hexdigest() + SUFFIX
 
 
+def _private(folder: Path) -> bool:
+    """Whether what lies in a folder can only be this user's."""
+    if os.name != "posix":
+        return True
+    found = folder.stat()
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
 def load(path: Path, lowered: Any, device: Any) -> Any:
     """A program that was kept, or nothing if there is none that is whole."""
     try:
         content = path.read_bytes()
+        if not _private(path.parent):
+            return _say(path.parent, "not used, as others may write to it")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -110,7 +123,7 @@ def save(path: Path, program: Any) -> None:
         return
     part = path.with_name(f".{os.getpid()}-{os.urandom(4).hex()}{PART}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         interrupts.unfinished.add(str(part))
         try:
             part.write_bytes(hashlib.sha256(packed).digest() + packed)

@@ -391,3 +391,31 @@ def test_parts_are_refused_where_cells_stop_by_themselves(tmp_path, capsys):
     (tmp_path / "small.toml").write_text(UNTIL)
     assert again(tmp_path, "--part", "1/2") == 2
     assert "which has until; that takes one run or --cluster" in capsys.readouterr().err
+
+
+def test_files_that_differ_in_numbers_share_their_programs(tmp_path, finished):
+    """Two files in one run compile what one of them does; one more action is another program, as a control."""
+    for name, delta, rho in (("one", 0.02, 0.3), ("two", 0.3, 0.7)):
+        text = SMALL.replace("[0.01, 0.1]", f"[{delta}]").replace("[problem]", f"[problem]\nrho = {rho}")
+        (tmp_path / f"{name}.toml").write_text(text.replace("pulls = true", "points = 30"))
+    before, files = executables.count(), [tmp_path / "one.toml", tmp_path / "two.toml"]
+    run.run([read.read(path, {}) for path in files], tmp_path / "out")
+    assert executables.count() == before + 2  # those of UCB and of W-TS
+    run.run([read.read(path, {"actions": 6}) for path in files], tmp_path / "more")
+    assert executables.count() == before + 4
+
+
+def test_a_mistake_in_a_later_cell_loses_no_earlier_one(tmp_path, capsys, monkeypatch):
+    made = run.compiled
+
+    def fails(setting, count):
+        if setting["policy"] == "W-TS":
+            raise ValueError("problem: got nothing")
+        return made(setting, count)
+
+    monkeypatch.setattr(run, "compiled", fails)
+    (tmp_path / "late.toml").write_text(SMALL.replace("[0.01, 0.1]", "[0.01]"))
+    assert cli.main(["run", str(tmp_path / "late.toml"), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.endswith("W-TS: problem: got nothing\n")
+    kept = {path.parent.name: cells.finished(path.parent, 9) for path in (tmp_path / "out").rglob("*.tiles")}
+    assert [(name[:4], found) for name, found in kept.items()] == [("UCB-", {0, 1, 2})]

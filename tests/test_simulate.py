@@ -301,3 +301,24 @@ def test_the_last_step_is_final_wherever_recording_stops():
     assert early.steps.tolist() == [2]
     np.testing.assert_array_equal(early.final, late.final)
     np.testing.assert_array_equal(early.mean, late.mean[:1])
+
+
+PEAK = """
+import resource, jax
+from jaxids import policies, problems, simulate
+given = {"key": jax.random.key(0), "steps": 10}
+for trials in (20_000, 500_000):
+    found = simulate(problems.unit_ball(5, 2), policies.ucb(), trials=trials, **given)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+held = [found.final[:1]] + [bytes(3 * 4) + bytes(500) for _ in range(100_000)]  # a control: 50 MB more are seen
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is in kB on Linux")
+def test_memory_does_not_grow_with_trials_but_for_the_finals():
+    """480,000 more trials: 2 MB of finals; whole tiles of 10 points would be 19 MB."""
+    done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
+    few, many, control = (int(line) / 1024 for line in done.stdout.split())
+    assert many - few < 8
+    assert control - many > 40

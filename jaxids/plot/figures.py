@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from jaxids.experiment import store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.results import Results
-from jaxids.plot.fonts import plain_fonts
 from jaxids.plot.labels import label_ends, short
 from jaxids.plot.styles import DPI, RC, SOLID, styles_of
 from jaxids.words import shown
@@ -136,7 +135,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     written = []
     for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {"Software": None})):
         buffer = io.BytesIO()
-        with matplotlib.rc_context(RC), plain_fonts(), warnings.catch_warnings():
+        with matplotlib.rc_context(RC), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for a letter the font lacks
             figure.savefig(buffer, format=suffix[1:], metadata=metadata, dpi=DPI)
         store.keep(path := stem.with_name(stem.name + suffix), buffer.getvalue())

@@ -100,6 +100,17 @@ def test_a_folder_that_cannot_be_costs_a_line(folder, capfd, where, monkeypatch)
     assert all(line.startswith("jaxids: kept programs: ") for line in said.splitlines())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="of owners and modes")
+def test_a_folder_that_others_may_write_to_is_not_used(folder, compilations, capfd):
+    compiled = bits()
+    (file,) = files(folder)
+    assert file.parent.stat().st_mode & 0o077 == 0
+    file.parent.chmod(0o777)
+    assert bits() == compiled
+    assert len(compilations) == 2
+    assert "not used, as others may write to it" in capfd.readouterr().err
+
+
 def test_a_full_disk_costs_a_line(folder, capfd, monkeypatch):
     def full(*given):
         raise OSError(28, "No space left on device")
