@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws, policies
+from jaxids import checks, draws, lanes, policies
 from jaxids.confidence import Action, Band
 from jaxids.policies.policy import check_choice
 
@@ -49,7 +49,8 @@ def band_of(belief: Any, policy: policies.Policy, instance: Any, agent: Agent) -
 def choose(policy: policies.Policy, agent: Agent, band: Band, source: draws.Stream) -> policies.Choice:
     """What the policy plays."""
     memory = (agent.memory,) if hasattr(policy.rule, "init") else ()
-    return check_choice(policy.rule(band, source, *memory), band)
+    choice = check_choice(policy.rule(band, source, *memory), band)
+    return choice._replace(action=lanes.shared(choice.action))
 
 
 def learn(

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+from jaxids import lanes
+
 __all__ = ["Stream", "centred", "child", "normal", "stream", "threefry", "uniform", "words"]
 
 SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
@@ -51,10 +53,10 @@ def words(source: Stream, count: int) -> tuple[UInt32[Array, "n ..."], UInt32[Ar
     """Two independent words for each of `count` counters."""
     if count > 2 ** (32 - SITE_BITS):
         raise ValueError(f"count: got {count}; it takes at most {2 ** (32 - SITE_BITS)} numbers in one draw")
-    lanes = source.words.shape[1:]
+    trials = source.words.shape[1:]
     site = jnp.asarray(source.site, jnp.uint32) << (32 - SITE_BITS)
     counter = jnp.arange(count, dtype=jnp.uint32) + site
-    counter = jnp.broadcast_to(counter.reshape((count,) + (1,) * len(lanes)), (count, *lanes))
+    counter = jnp.broadcast_to(counter.reshape((count,) + (1,) * len(trials)), (count, *trials))
     return threefry(source.words, source.step.astype(jnp.uint32), counter)
 
 
@@ -89,5 +91,5 @@ def uniform(source: Stream, count: int) -> Float[Array, "n ..."]:
 
 def normal(source: Stream, count: int) -> Float[Array, "n ..."]:
     """Standard normal, by the inverse of its distribution function."""
-    draw = centred(source, count)
+    draw = lanes.shared(centred(source, count))
     return jnp.asarray(2.0**0.5, draw.dtype) * lax.erf_inv(draw)

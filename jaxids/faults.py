@@ -66,17 +66,17 @@ def after(
     kind = jnp.zeros_like(fault.kind)
     for number, right in reversed(list(enumerate(sound, 2))):  # of several, the first of the list
         kind = jnp.where(right, kind, number)
-    kind = kind if context is None else jnp.where(context, kind, 1)
+    kind = lanes.shared(kind if context is None else jnp.where(context, kind, 1))
     new = (fault.kind == 0) & (kind > 0)
     return Fault(jnp.where(new, kind, fault.kind), jnp.where(new, step + 1, fault.step))
 
 
 def _finite(values: Array | None) -> Any:
-    return True if values is None else lanes.all_finite(values)
+    return True if values is None else lanes.shared(lanes.all_finite(values))
 
 
 def _not_negative(values: Array | None) -> Any:
-    return True if values is None else lanes.all_finite(jnp.where(values >= 0, values, jnp.nan))
+    return True if values is None else lanes.shared(lanes.none_negative(values))
 
 
 def check(fault: Fault, first: int) -> None:

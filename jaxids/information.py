@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws, names
+from jaxids import checks, draws, lanes, names
 from jaxids.confidence import Action, Band
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
@@ -66,5 +66,5 @@ def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     own = band.var_of(target)
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
-    explained = jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own)))
+    explained = lanes.shared(jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own))))
     return jnp.log1p(explained / (band.rho**2 + band.left(target, explained)))

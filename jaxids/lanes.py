@@ -7,9 +7,10 @@ the compensated sum that lets single precision hold an estimate over millions of
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,9 @@ __all__ = [
     "dot",
     "first_max",
     "first_min",
+    "known",
     "matvec",
+    "none_negative",
     "orthogonal",
     "pick",
     "root",
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 UNROLL = 32  # rows compared in one unrolled chain
+PARTS = 4  # such chains, one after the other, rather than groups of rows
 TERMS = 16  # products added in one loop
 MOST = 64  # turns of a loop, should rounding go in circles
 
@@ -58,63 +62,65 @@ class Best(NamedTuple):
 
 def first_min(values: Float[Array, "K ..."]) -> Best:
     """The smallest entry along the leading axis; the lowest index wins a tie."""
-    return _first(jnp.less, jnp.inf, values)
+    return _first(jnp.less, values)
 
 
 def first_max(values: Float[Array, "K ..."]) -> Best:
     """The largest entry along the leading axis; the lowest index wins a tie."""
-    return _first(jnp.greater, -jnp.inf, values)
+    return _first(jnp.greater, values)
 
 
-def _first(beats: Callable[[Array, Array], Array], worst: float, values: Float[Array, "K ..."]) -> Best:
-    """One chain of comparisons, or one in every group of rows and then one over the groups."""
+def _first(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]) -> Best:
+    """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups."""
     rows = values.shape[0]
-    if rows <= UNROLL:
-        return _chain(beats, values)
-    if values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
+    if rows > UNROLL and values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
         arg = jnp.argmin(values) if beats is jnp.less else jnp.argmax(values)
         return Best(arg.astype(jnp.int32), values[arg])
-    within = _chain(beats, _groups(values, worst))
-    group, value = _first(beats, worst, within.value)
-    return Best(group * UNROLL + pick(within.arg, group), value)
+    start = Best(jnp.zeros(values.shape[1:], jnp.int32), values[0])
+    if rows <= PARTS * UNROLL:
+        for row in range(0, rows, UNROLL):
+            start = _chain(beats, start, row, values[row : row + UNROLL])
+        return start
+    whole = rows - rows % UNROLL
+    groups = jnp.moveaxis(values[:whole].reshape(-1, UNROLL, *values.shape[1:]), 1, 0)
+    within = _chain(beats, Best(jnp.zeros(groups.shape[1:], jnp.int32), groups[0]), 0, groups)
+    group, value = _first(beats, within.value)
+    return _chain(beats, Best(group * UNROLL + pick(within.arg, group), value), whole, values[whole:])
 
 
-def _chain(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]) -> Best:
-    arg, best = jnp.zeros(values.shape[1:], jnp.int32), values[0]
-    for row in range(1, values.shape[0]):
-        better = beats(values[row], best)
-        arg = jnp.where(better, row, arg)
-        best = jnp.where(better, values[row], best)
+def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows: Float[Array, "n ..."]) -> Best:
+    """The better of what was found before row `first` and the rows from there on."""
+    arg, best = start
+    for place in range(int(first == 0), rows.shape[0]):
+        better = beats(rows[place], best)
+        arg = jnp.where(better, first + place, arg)
+        best = jnp.where(better, rows[place], best)
     return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
 
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
-    return _sum(values * 0) == 0
+    return _folded(operator.add, lambda row: row * 0, values) == 0
+
+
+def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
+    """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
+    return _folded(operator.add, lambda row: jnp.abs(row) - row, values) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
     """Whether any entry is true, in any lane."""
-    rows = marks.shape[0]
-    if rows > UNROLL and marks.ndim > 1:
-        return anywhere(functools.reduce(operator.or_, _groups(marks, False)))
-    return jnp.any(functools.reduce(operator.or_, marks) if marks.ndim > 1 else marks)
+    return jnp.any(_folded(operator.or_, lambda row: row, marks) if marks.ndim > 1 else marks)
 
 
-def _sum(values: Float[Array, "K ..."]) -> Float[Array, "..."]:
-    """One chain of additions, or one in every group of rows and then one over the groups."""
+def _folded(combine: Callable[[Array, Array], Array], of: Callable[[Array], Array], values: Array) -> Array:
+    """What there is of all rows, in one chain or, of many, `UNROLL` parts at a time; their order must not matter."""
     rows = values.shape[0]
     if rows <= UNROLL:
-        return functools.reduce(operator.add, values)
-    return _sum(functools.reduce(operator.add, _groups(values, 0.0)))
-
-
-def _groups(values: Array, filler: float) -> Array:
-    """Rows [K, …] in groups of `UNROLL`, the place in a group first; the last group is filled up."""
-    groups = -(-values.shape[0] // UNROLL)
-    padding = [(0, groups * UNROLL - values.shape[0], 0)] + [(0, 0, 0)] * (values.ndim - 1)
-    padded = lax.pad(values, jnp.asarray(filler, values.dtype), padding)
-    return jnp.moveaxis(padded.reshape(groups, UNROLL, *values.shape[1:]), 1, 0)
+        return functools.reduce(combine, map(of, values))
+    whole = rows - rows % UNROLL
+    parts = functools.reduce(combine, map(of, values[:whole].reshape(UNROLL, -1, *values.shape[1:])))
+    return functools.reduce(combine, map(of, values[whole:]), _folded(combine, lambda part: part, parts))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
@@ -122,8 +128,34 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
     axis = values.ndim - index.ndim - 1
     if values.shape[axis] <= layouts.current().selects:
         return _selected(jnp.moveaxis(values, axis, 0), index)
+    if layouts.current().flat and 0 < values.size < 2**31:
+        return _loaded(values, index)
     index = index.reshape((1,) * (axis + 1) + index.shape)
     return jnp.take_along_axis(values, index, axis=axis, mode="promise_in_bounds").squeeze(axis)
+
+
+def _loaded(values: Array, index: Int[Array, "..."]) -> Array:
+    """By places in memory, one number for each, which is all that a load needs."""
+    axis, width = values.ndim - index.ndim - 1, index.size
+    row = index.astype(jnp.int32).reshape(-1) * width + jnp.arange(width, dtype=jnp.int32)
+    leading = values.shape[:axis]
+    starts = jnp.arange(math.prod(leading), dtype=jnp.int32) * (values.shape[axis] * width)
+    places = (starts[:, None] + row)[..., None]
+    numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    found = lax.gather(values.reshape(-1), places, numbers, (1,), mode="promise_in_bounds")
+    return found.reshape(*leading, *index.shape)
+
+
+@jax.custom_jvp
+def known(values: Array, index: Int[Array, "..."], entry: Array) -> Array:
+    """`pick`, of which it is known already what it gives: only its derivative is picked."""
+    return entry
+
+
+@known.defjvp
+def _known_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, Any, Array]) -> tuple[Array, Array]:
+    _, index, entry = primals
+    return entry, pick(tangents[0], index)
 
 
 def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
