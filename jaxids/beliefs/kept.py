@@ -6,17 +6,19 @@ along: an observation at an action a whose noise has the bound ρ² leaves
     σ(x)² ← σ(x)² − c(x)² / (ρ² + σ(a)²),      c(x) = xᵀ V⁻¹ a,      σ(a)² ← σ(a)² ρ² / (ρ² + σ(a)²).
 
 Of a difference rounding takes its share: about ε times what σ(x)² has fallen to a part of since it was last exact. So
-every step takes one of `turns` slices of the actions anew from the root, all of them in turn, and besides at once the
-slice of any action that fell to less than 1/`FALL` of what it then was: `FALL` ε is what an error comes to, whatever the
-data. A slice costs K d, as there are about d of them. Each trial takes its own fallen actions only, so that it does not
-depend on those beside it. The mean is kept in the same way, as a compensated sum.
+every step takes a slice of the actions anew from the root, each slice in turn, and besides, at once, any action that
+fell to less than 1/`FALL` of what it then was. So errors come to about `FALL` ε, whatever the data, as those of the root
+itself do. There are 4 d slices, so that one costs K d / 4. Each trial takes its own fallen actions only, so that it does
+not depend on those beside it. The mean is kept in the same way, as a compensated sum.
 
 An action is known by its index; what verbs take as features is not looked at, because the state holds the actions.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
@@ -28,7 +30,15 @@ from jaxids.types import Number
 __all__ = ["State", "at", "cov_with", "init", "log_det", "mean", "sample", "update", "var", "var_given"]
 
 FALL = 64  # to what part of itself a difference may fall
-Rows = Float[Array, "d n ..."]  # the features of some actions
+TURNS = 4  # steps for each dimension until every action had its turn
+
+
+class Known(NamedTuple):
+    """What is known at each action."""
+
+    mean: lanes.Sum  # [K, …]
+    var: Float[Array, "K ..."]
+    exact: Float[Array, "K ..."]  # σ² when it was last computed from the root
 
 
 class State(NamedTuple):
@@ -62,69 +72,61 @@ def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."],
         mean, var = linear.mean(estimate, state.actions), linear.var(estimate, state.actions)
         return State(estimate, state.actions, lanes.sum_from(mean), var, var, state.turn)
     cov = lanes.shared(lanes.dot(step.direction, state.actions))
-    played = _number(state) == action
+    played = _indices(state.var) == action
     var = jnp.where(played, step.var * (rho2 / step.total), jnp.maximum(state.var - cov * (cov / step.total), 0))
     exact = jnp.where(played, var, state.exact)
-    mean = lanes.add(state.mean, cov * step.weight)
+    known = Known(lanes.add(state.mean, cov * step.weight), var, exact)
     rows = _rows(state)
-    due = (_number(state) // rows == state.turn) | (FALL * var < exact)
-    after = State(estimate, state.actions, mean, var, exact, (state.turn + 1) % -(-state.var.shape[0] // rows))
-    return _renewed(after, due)
+    turns, start = -(-var.shape[0] // rows), jnp.minimum(state.turn.reshape(-1)[0] * rows, var.shape[0] - rows)
+    known = _renewed(estimate, state.actions, known, start, jnp.ones((rows, *(1 for _ in var.shape[1:])), bool))
+    renewed = partial(_renewed, estimate, state.actions)
+    known = _by_slices(rows, FALL * known.var < known.exact, known, renewed)
+    return State(estimate, state.actions, *known, (state.turn + 1) % turns)
 
 
-def _renewed(state: State, due: Bool[Array, "K ..."]) -> State:
-    """With what is due computed from the estimate."""
-
-    def renew(known: tuple[lanes.Sum, Array, Array], some: Rows, start: Array, mine: Array) -> Any:
-        new = lanes.shared((linear.mean(state.estimate, some), linear.var(state.estimate, some)))
-        values = new[0], jnp.zeros_like(new[0]), new[1], new[1]
-        (mean, low), var, exact = known
-        renewed = [_put(old, value, start, mine) for old, value in zip((mean, low, var, exact), values, strict=True)]
-        return lanes.Sum(*renewed[:2]), *renewed[2:]
-
-    mean, var, exact = _by_slices(state, due, (state.mean, state.var, state.exact), renew)
-    return state._replace(mean=mean, var=var, exact=exact)
+def _renewed(
+    estimate: linear.State, actions: Float[Array, "d K ..."], known: Known, start: Array, which: Bool[Array, "n ..."]
+) -> Known:
+    """With some actions of a slice computed from the estimate."""
+    some = _slice(actions, start, which.shape[0])
+    mean, var = lanes.shared((linear.mean(estimate, some), linear.var(estimate, some)))
+    new = Known(lanes.sum_from(mean), var, var)
+    return jax.tree.map(partial(_put, start=start, which=which), known, new)
 
 
-def _by_slices(state: State, due: Bool[Array, "K ..."], known: Any, renew: Callable[..., Any]) -> Any:
-    """Slice after slice of the actions, as long as one has a row that is due in any trial."""
-    size, count = _rows(state), due.shape[0]
+def _by_slices(rows: int, due: Bool[Array, "K ..."], known: Any, renewed: Callable[..., Any]) -> Any:
+    """Slice after slice of the actions, as long as one has a row that is due in any trial; mostly there is none."""
+    last = due.shape[0] - rows
 
-    def turn(carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
-        known, due, first = carry
-        start = jnp.minimum(first // size * size, count - size)
-        mine = lax.dynamic_slice_in_dim(due, start, size)
-        known = renew(known, lax.dynamic_slice_in_dim(state.actions, start, size, axis=1), start, mine)
-        due = lax.dynamic_update_slice_in_dim(due, jnp.zeros_like(mine), start, 0)
-        return known, due, _first(due)
+    def turn(carry: tuple[Any, Array]) -> tuple[Any, Array]:
+        known, due = carry
+        first = jnp.argmax(jnp.any(due, axis=tuple(range(1, due.ndim)))).astype(jnp.int32)
+        start = jnp.minimum(first // rows * rows, last)
+        mine = lax.dynamic_slice_in_dim(due, start, rows)
+        return renewed(known, start, mine), lax.dynamic_update_slice_in_dim(due, jnp.zeros_like(mine), start, 0)
 
-    return lax.while_loop(lambda carry: carry[2] < count, turn, (known, due, _first(due)))[0]
-
-
-def _first(due: Bool[Array, "K ..."]) -> Int[Array, ""]:
-    """The first row that is due in any trial; K if none is."""
-    count = due.shape[0]
-    return jnp.min(jnp.where(due, _indices(due), count))
+    return lax.while_loop(lambda carry: lanes.anywhere(carry[1]), turn, (known, due))[0]
 
 
-def _put(old: Float[Array, "K ..."], new: Float[Array, "n ..."], start: Array, mine: Bool[Array, "n ..."]) -> Array:
-    """New values in the rows of a slice that are due."""
+def _put(old: Float[Array, "K ..."], new: Float[Array, "n ..."], start: Array, which: Bool[Array, "n ..."]) -> Array:
+    """New values in some rows of a slice."""
     before = lax.dynamic_slice_in_dim(old, start, new.shape[0])
-    return lax.dynamic_update_slice_in_dim(old, jnp.where(mine, new, before), start, 0)
+    return lax.dynamic_update_slice_in_dim(old, jnp.where(which, new, before), start, 0)
+
+
+def _slice(actions: Float[Array, "d K ..."], start: Array, rows: int) -> Float[Array, "d n ..."]:
+    """The features of the actions of a slice."""
+    return lanes.shared(lax.dynamic_slice_in_dim(actions, start, rows, axis=1))
 
 
 def _rows(state: State) -> int:
-    """Actions of a slice: so many that from the root they cost K d."""
+    """Actions of a slice: so many that from the root they cost less than K d."""
     dim, count = state.actions.shape[:2]
-    return -(-count // dim)
-
-
-def _number(state: State) -> Int[Array, "K ..."]:
-    """The index of every action, to compare with those of trials."""
-    return _indices(state.var)
+    return -(-count // (TURNS * dim))
 
 
 def _indices(rows: Array) -> Int[Array, "K ..."]:
+    """The index of every action, to compare with those of trials."""
     return jnp.arange(rows.shape[0], dtype=jnp.int32).reshape(-1, *(1 for _ in rows.shape[1:]))
 
 
@@ -155,13 +157,13 @@ def var_given(state: State, features: Any, action: Int[Array, "..."]) -> Float[A
     own, x = lanes.pick(state.var, action), _features(state, action)
     cov = cov_with(state, features, action)
     left = jnp.maximum(state.var - cov * (cov / jnp.where(own > 0, own, 1)), 0)
-    known = _number(state) == action
-    due = (FALL * left < state.var) & ~known
+    known = _indices(left) == action
 
-    def renew(left: Array, some: Rows, start: Array, mine: Array) -> Array:
+    def asked(left: Array, start: Array, mine: Bool[Array, "n ..."]) -> Array:
+        some = _slice(state.actions, start, mine.shape[0])
         return _put(left, linear.var_given(state.estimate, some, x), start, mine)
 
-    return _by_slices(state, due, jnp.where(known, 0, left), renew)
+    return _by_slices(_rows(state), (FALL * left < state.var) & ~known, jnp.where(known, 0, left), asked)
 
 
 def sample(state: State, features: Any, source: draws.Stream, scale: Number = 1.0) -> Float[Array, "K ..."]:
