@@ -1,15 +1,15 @@
-"""Weighted least squares on many features (Section 4.1), with the mean and variance of every action kept: O(K d) a step.
+"""Weighted least squares on many features (Section 4.1): what is known at every action is kept, in O(K d) a step.
 
 The estimate is that of `linear`. From its root all variances together cost K d² operations, so here they are carried
 along: an observation at an action a whose noise has the bound ρ² leaves
 
     σ(x)² ← σ(x)² − c(x)² / (ρ² + σ(a)²),      c(x) = xᵀ V⁻¹ a,      σ(a)² ← σ(a)² ρ² / (ρ² + σ(a)²).
 
-Of a difference rounding takes its share: about ε times what σ(x)² has fallen to a part of since it was last exact. So
-every step takes a slice of the actions anew from the root, each slice in turn, and besides, at once, any action that
-fell to less than 1/`FALL` of what it then was. So errors come to about `FALL` ε, whatever the data, as those of the root
-itself do. There are 4 d slices, so that one costs K d / 4. Each trial takes its own fallen actions only, so that it does
-not depend on those beside it. The mean is kept in the same way, as a compensated sum.
+Of a difference rounding takes its share: about ε times what σ(x)² has fallen by since it was last exact. So every step
+takes a slice of the actions anew from the root, each slice in turn, and besides, at once, any action that fell to less
+than 1/`FALL` of what it then was. Errors then come to about `FALL` ε, whatever the data, as those of the root itself
+do. There are 4 d slices, so that one costs K d / 4. Each trial takes its own fallen actions only, so that it does not
+depend on those beside it. The mean is kept in the same way, as a compensated sum.
 
 An action is known by its index; what verbs take as features is not looked at, because the state holds the actions.
 """
@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import checks, draws, lanes, layouts
+from jaxids import draws, lanes, layouts
 from jaxids.beliefs import linear
 from jaxids.types import Number
 
