@@ -104,7 +104,7 @@ def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str,
     glimpse = _glimpsed(problem, replace(policy, rule=policies.Greedy()))
     together = evaluated(glimpse)
     for i in range(TRIALS):
-        alone = evaluated(jax.tree.map(lambda leaf, i=i: leaf[..., i : i + 1], glimpse))
+        alone = evaluated(jax.tree.map(partial(_lane, i), glimpse))
         for name, function in {**parts, **own}.items():
             for both, one in zip(jax.tree.leaves(together[name]), jax.tree.leaves(alone[name]), strict=True):
                 if name == "policy" and np.shape(both) == np.shape(one):  # a memory that all trials share, as a clock
@@ -113,6 +113,11 @@ def _check_trials(problem: Problem, policy: policies.Policy, parts: Mapping[str,
                     _compare(name, function, np.asarray(both)[..., i], np.asarray(one)[..., 0], f"trial {i}", "trials")
     for name in {"gap", "gain"} & parts.keys():
         _not_negative(name, parts[name], together[name])
+
+
+def _lane(number: int, leaf: Array) -> Array:
+    """One trial of an array; what all trials share, on a last axis of length one, as it is."""
+    return leaf if leaf.shape[-1] == 1 else leaf[..., number : number + 1]
 
 
 def _evaluated(

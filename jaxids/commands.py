@@ -210,6 +210,16 @@ def _add_bench(commands: Any) -> None:
         "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
     )
     parser.add_argument(
+        "--scaling",
+        action="store_true",
+        help="time a step and compiling over dimensions from 2 to 200 and actions from 10 to 100,000 instead, and draw "
+        "both (default: three policies, some minutes)",
+    )
+    parser.add_argument("--fresh", action="store_true", help="new actions in every trial, with --scaling")
+    parser.add_argument(
+        "--plot", type=_output, metavar="FILE", help="where --scaling draws, .png or .pdf (default scaling.png)"
+    )
+    parser.add_argument(
         "--target",
         type=_target,
         metavar="NAME",
@@ -229,6 +239,12 @@ def _bench(arguments: argparse.Namespace) -> None:
         from jaxids import checks
 
         checks.devices()
+    for name in ("fresh", "plot"):
+        if getattr(arguments, name) and not arguments.scaling:
+            raise ValueError(f"--{name}: got one without --scaling, which it is about")
+    if arguments.scaling:
+        _bench_scaling(arguments)
+        return
     if arguments.kernel:
         _bench_kernel(arguments)
         return
@@ -248,6 +264,23 @@ def _bench(arguments: argparse.Namespace) -> None:
         of_targets.run(of_targets.Setup(arguments.target, setup, **lanes), arguments.json)
     except ValueError as error:
         raise ValueError(f"--{error}" if str(error).startswith("target:") else str(error)) from None
+
+
+def _bench_scaling(arguments: argparse.Namespace) -> None:
+    for name, default in (*((name, default) for name, default, _ in BENCH), ("target", None), ("lanes", None)):
+        if getattr(arguments, name) != default:
+            takes = "--policies, --repeats, --fresh, --plot and --json only"
+            raise ValueError(f"--{name}: got one together with --scaling, which takes {takes}")
+    if arguments.kernel:
+        raise ValueError("--kernel: got it together with --scaling; it takes one of them")
+    from jaxids.bench import scaling
+
+    plot = arguments.plot or "scaling.png"
+    if not plot.endswith((".png", ".pdf")):
+        raise ValueError(f"--plot: got {plot}; it takes a name that ends in .png or .pdf")
+    names = scaling.POLICIES if arguments.policies == list(THIRTEEN) else arguments.policies
+    setup = scaling.Setup(tuple(names), fresh=arguments.fresh, repeats=arguments.repeats)
+    scaling.run(setup, plot, arguments.json)
 
 
 def _bench_kernel(arguments: argparse.Namespace) -> None:

@@ -259,6 +259,12 @@ def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, f
     return jax.jit(_run_tile, static_argnames=static, compiler_options=compiler.options(platform))
 
 
+def _prior(problem: Problem, trials: int) -> Any:
+    """The shapes of the belief's state of some trials."""
+    keys = jax.ShapeDtypeStruct((trials,), jax.random.key(0).dtype)
+    return jax.eval_shape(lambda k: jax.vmap(problem.draw, out_axes=-1)(k).prior(problem.belief, 1.0), keys)
+
+
 def tile_width(problem: Problem, platform: str) -> int:
     """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop.
 
@@ -267,10 +273,11 @@ def tile_width(problem: Problem, platform: str) -> int:
     instance = jax.eval_shape(problem.draw, jax.random.key(0))
     if not isinstance(instance, Instance):
         return SEARCHED
-    state = jax.eval_shape(lambda: problem.draw(jax.random.key(0)).prior(problem.belief, 1.0))
+    states = [_prior(problem, count) for count in (1, 2)]
     seen = jax.eval_shape(problem.belief.at, instance.features, jax.ShapeDtypeStruct((), jnp.int32))
     apart = instance.features.size if seen.shape else 0  # a belief that knows an action by its index has all inside
-    numbers = apart + sum(leaf.size for leaf in jax.tree.leaves(state))
+    one, two = (sum(leaf.size for leaf in jax.tree.leaves(state)) for state in states)
+    numbers = apart + two - one  # of one trial more: what all share does not count
     if platform != "cpu":
         return int(np.clip(2 ** int(np.log2(max(loops.MEMORY // numbers, 1))), loops.FEWEST, loops.ACCELERATOR_LANES))
     fit, least = (2 ** int(np.log2(max(room // numbers, 1))) for room in (CACHE, 32 * CACHE))

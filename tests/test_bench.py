@@ -16,7 +16,7 @@ import pytest
 
 import jaxids
 from jaxids import cli, information, kernels, policies, problems, simulate
-from jaxids.bench import batched, loop, measure, mixes, points, searches
+from jaxids.bench import batched, curves, loop, measure, mixes, points, scaling, searches
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN
 
 BANDIT = measure.instance(num_actions=8, dim=2)
@@ -254,3 +254,48 @@ def test_the_command_line_itself_does_not_import_jax():
     script = "import sys, jaxids.cli as cli; code = cli.main(['bench', '--help']); "
     script += "assert not {'jax', 'numpy'} & set(sys.modules); sys.exit(code)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60).returncode == 0
+
+
+def test_scaling_is_measured_drawn_and_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(scaling, "SECONDS", 0.01)
+    monkeypatch.setattr(scaling, "sizes", lambda: [(2, 8), (16, 8), (16, 20), (16, 10**9)])
+    plot, numbers = tmp_path / "scaling.png", tmp_path / "times.json"
+    arguments = ["--policies", "W-UCB", "--repeats", "1", "--plot", str(plot), "--json", str(numbers)]
+    assert cli.main(["bench", "--scaling", *arguments]) == 0
+    _, columns, *rows = capsys.readouterr().out.splitlines()
+    assert columns.split() == ["policy", "d", "K", "width", "step", "µs", "compile", "s"]
+    assert [tuple(row.split()[1:3]) for row in rows[:3]] == [("2", "8"), ("16", "8"), ("16", "20")]
+    assert rows[3].startswith("d = 16, K = 1000000000 is left out: it takes about")
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    written = json.loads(numbers.read_text())
+    assert [(row["dim"], row["actions"]) for row in written["rows"]] == [(2, 8), (16, 8), (16, 20)]
+    assert all(row["step"] > 0 and row["compile"] > 0 for row in written["rows"])
+    assert [(each["d"], each["K"]) for each in written["skipped"]] == [(16, 10**9)]
+
+
+def test_the_curves_show_both_times_over_both_sizes(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(curves.plt, "close", shown.append)
+    sizes = [(2, 100), (20, 100), (200, 100), (20, 10), (20, 1000)]
+    curves.draw([scaling.Row("W-UCB", d, k, 8, d * k / 100, 5.0) for d, k in sizes], str(tmp_path / "a.pdf"), {})
+    (figure,) = shown
+    over_d, over_k, *_ = figure.axes
+    assert [axes.get_title() for axes in (over_d, over_k)] == ["K = 100", "d = 20"]
+    np.testing.assert_array_equal(over_d.lines[0].get_xydata(), [(2, 2), (20, 20), (200, 200)])
+    np.testing.assert_array_equal(over_k.lines[0].get_xydata(), [(10, 2), (100, 20), (1000, 200)])
+    np.testing.assert_allclose(over_d.lines[1].get_xydata(), [(2, 2), (200, 200)])  # the guide
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plot", "a.png"], "--plot: got one without --scaling"),
+        (["--fresh"], "--fresh: got one without --scaling"),
+        (["--scaling", "--trials", "3"], "--trials: got one together with --scaling"),
+        (["--scaling", "--kernel"], "--kernel: got it together with --scaling"),
+        (["--scaling", "--plot", "a.txt"], "a.txt; it takes a name that ends in .png or .pdf"),
+    ],
+)
+def test_scaling_takes_what_it_is_about(capsys, arguments, said):
+    assert cli.main(["bench", *arguments]) == 2
+    assert said in capsys.readouterr().err

@@ -21,12 +21,14 @@ from jaxids import checks, draws, lanes
 from jaxids.types import Number
 
 __all__ = [
+    "Learnt",
     "State",
     "at",
     "cov_with",
     "draw",
     "drawn",
     "init",
+    "learn",
     "log_det",
     "look",
     "mean",
@@ -69,16 +71,33 @@ def look(state: State, x: Float[Array, "d ..."]) -> Float[Array, "d ..."]:
     return x
 
 
+class Learnt(NamedTuple):
+    """What one observation brought: w = V⁻¹x and σ² before it, ρ² + σ², and what w is added to θ̂ with."""
+
+    direction: Float[Array, "d ..."]
+    var: Float[Array, "..."]
+    total: Float[Array, "..."]
+    weight: Float[Array, "..."]
+
+
 def update(state: State, x: Float[Array, "d ..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]) -> State:
     """The estimate after one reward of an action x whose noise has the bound ρ² (Sherman–Morrison on the root)."""
+    return learn(state, x, reward, rho2)[0]
+
+
+def learn(
+    state: State, x: Float[Array, "d ..."], reward: Float[Array, "..."], rho2: Float[Array, "..."]
+) -> tuple[State, Learnt]:
+    """The same, and what brought it there."""
     x = lanes.shared(x)
     b, w = _project(state, x)
     sigma2 = lanes.dot(b, b)
     total = lanes.shared(rho2 + sigma2)
-    theta = lanes.add(state.theta, w * ((reward - lanes.dot(x, state.theta.value)) / total))
+    weight = (reward - lanes.dot(x, state.theta.value)) / total
+    theta = lanes.add(state.theta, w * weight)
     root = lanes.add(state.root, (w / -(total + jnp.sqrt(rho2 * total)))[:, None] * b[None])
     log_det = lanes.add(state.log_det, jnp.log1p(sigma2 / rho2))
-    return State(theta, root, log_det)
+    return State(theta, root, log_det), Learnt(w, sigma2, total, weight)
 
 
 def mean(state: State, actions: Float[Array, "d K ..."]) -> Float[Array, "K ..."]:

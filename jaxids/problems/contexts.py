@@ -24,7 +24,7 @@ class Contextual:
     base: Any
 
     noise = property(lambda self: self.base.noise)
-    belief = property(lambda self: self.base.belief)
+    belief = beliefs.linear  # of actions that change nothing can be kept
 
     def draw(self, key: Key[Array, ""]) -> Instance:
         """An instance of the shape that all have."""
@@ -59,7 +59,7 @@ def contextual(
         base = unit_ball(**given)
     elif given:
         raise ValueError("base: got one beside other arguments; it takes the place of them all")
-    if not isinstance(base, Problem) or base.belief is not beliefs.linear:
+    if not isinstance(base, Problem) or not beliefs.is_linear(base.belief):
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
     if isinstance(base, Several):
         raise ValueError("base: got several(…); it takes the problem itself, as contexts are new at every step")

@@ -114,7 +114,7 @@ def _bound(base: Problem, key: Key[Array, ""]) -> Float[Array, ""]:
 
 def probes(base: Problem, rho: float = 1e-3, scale: float = 0.5) -> Probes:
     """The extreme example on any linear problem whose actions span its space; `rho` is at most the base's bound R."""
-    if _checked(base).belief is not beliefs.linear:
+    if not beliefs.is_linear(_checked(base).belief):
         raise ValueError("base: got a problem on points with a kernel; it takes a linear one")
     problem = Probes(base, rho, scale)
     problem.check()

@@ -20,14 +20,19 @@ __all__ = ["Fixed", "UnitBall", "linear", "unit_ball"]
 register = jax.tree_util.register_dataclass
 
 
-@partial(register, data_fields=("instance",), meta_fields=("noise", "belief"))
+@partial(register, data_fields=("instance",), meta_fields=("noise", "kind"))
 @dataclass(frozen=True)
 class Fixed:
     """The same instance in every trial."""
 
     instance: Instance
     noise: Noise = gaussian
-    belief: ModuleType = beliefs.linear
+    kind: ModuleType = beliefs.linear  # of belief; in which form is a question of shape
+
+    @property
+    def belief(self) -> Any:
+        """The belief that suits the shape."""
+        return beliefs.suited(self.kind, getattr(self.instance.features, "shape", ()), same=True)
 
     def draw(self, key: Key[Array, ""]) -> Instance:
         """The instance, whatever the key."""
@@ -59,7 +64,7 @@ def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None
     return problem
 
 
-@partial(register, data_fields=("rho", "theta"), meta_fields=("actions", "noise", "belief"))
+@partial(register, data_fields=("rho", "theta"), meta_fields=("actions", "noise"))
 @dataclass(frozen=True)
 class UnitBall:
     """A fresh linear bandit for every trial: actions uniform in the unit ball, noise bounds uniform in a range."""
@@ -68,7 +73,11 @@ class UnitBall:
     rho: tuple[Number, Number]
     theta: Float[Array, "d"]
     noise: Noise = gaussian
-    belief: ModuleType = beliefs.linear
+
+    @property
+    def belief(self) -> Any:
+        """The belief that suits the shape."""
+        return beliefs.suited(beliefs.linear, (self.theta.shape[0], self.actions), same=False)
 
     def draw(self, key: Key[Array, ""]) -> Instance:
         """Actions are a normal direction times u^(1/d)."""
