@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,6 @@ __all__ = [
     "dot",
     "first_max",
     "first_min",
-    "known",
     "matvec",
     "none_negative",
     "orthogonal",
@@ -62,19 +61,19 @@ class Best(NamedTuple):
 
 def first_min(values: Float[Array, "K ..."]) -> Best:
     """The smallest entry along the leading axis; the lowest index wins a tie."""
-    return _first(jnp.less, values)
+    return _first(lax.lt, values)
 
 
 def first_max(values: Float[Array, "K ..."]) -> Best:
     """The largest entry along the leading axis; the lowest index wins a tie."""
-    return _first(jnp.greater, values)
+    return _first(lax.gt, values)
 
 
 def _first(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]) -> Best:
     """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups."""
     rows = values.shape[0]
     if rows > UNROLL and values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
-        arg = jnp.argmin(values) if beats is jnp.less else jnp.argmax(values)
+        arg = jnp.argmin(values) if beats is lax.lt else jnp.argmax(values)
         return Best(arg.astype(jnp.int32), values[arg])
     start = Best(jnp.zeros(values.shape[1:], jnp.int32), values[0])
     if rows <= PARTS * UNROLL:
@@ -92,9 +91,12 @@ def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
     for place in range(int(first == 0), rows.shape[0]):
-        better = beats(rows[place], best)
-        arg = jnp.where(better, first + place, arg)
-        best = jnp.where(better, rows[place], best)
+        row = lax.index_in_dim(rows, place, keepdims=False)
+        better = beats(row, best)
+        arg = lax.select(
+            better, lax.full_like(arg, first + place), arg
+        )  # jnp.where is a call, and takes longer to trace
+        best = lax.select(better, row, best)
     return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
 
 
@@ -144,18 +146,6 @@ def _loaded(values: Array, index: Int[Array, "..."]) -> Array:
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     found = lax.gather(values.reshape(-1), places, numbers, (1,), mode="promise_in_bounds")
     return found.reshape(*leading, *index.shape)
-
-
-@jax.custom_jvp
-def known(values: Array, index: Int[Array, "..."], entry: Array) -> Array:
-    """`pick`, of which it is known already what it gives: only its derivative is picked."""
-    return entry
-
-
-@known.defjvp
-def _known_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, Any, Array]) -> tuple[Array, Array]:
-    _, index, entry = primals
-    return entry, pick(tangents[0], index)
 
 
 def _selected(rows: Array, index: Int[Array, "..."]) -> Array:

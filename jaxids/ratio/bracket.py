@@ -12,12 +12,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from jaxids import lanes
-from jaxids.ratio.mixes import Mix, Scalar, Vector, Vertex, mix, mixed, quotient, vectors, vertex
+from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, ordered, quotient, vectors
 
-__all__ = ["Bracket", "exact"]
+__all__ = ["Bracket", "Vertex", "exact"]
+
+
+class Vertex(NamedTuple):
+    """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
+
+    action: Int[Array, "..."]
+    gap: Scalar
+    gain: Scalar
 
 
 class Bracket(NamedTuple):
@@ -41,18 +49,20 @@ def exact(gap: Any, gain: Any) -> Mix:
         first = jnp.zeros(gap.shape[1:], jnp.int32)
         return mix(gap, gain, first, first + gap.shape[0] - 1)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
-    start = lanes.shared(vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
+    start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
     bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))
     bracket = lanes.settled(lambda bracket: _narrow(bracket, *fixed), lambda bracket: bracket.open, bracket)
-    later = bracket.rising.action > bracket.falling.action
-    ends = _where(later, bracket.falling, bracket.rising), _where(later, bracket.rising, bracket.falling)
-    return mixed(*(Vertex(k, lanes.known(gap, k, own), lanes.known(gain, k, tells)) for k, own, tells in ends))
+    rising, falling, *_ = bracket
+    level = (rising.gain == falling.gain) & (rising.action > falling.action)  # then the lower index is first
+    ends = rising.action, falling.action
+    later = (rising.gain > falling.gain) | level
+    return ordered(gap, gain, jnp.where(later, *ends[::-1]), jnp.where(later, *ends))
 
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, still = bracket
     least = lanes.first_min(lanes.shared(gap / (mixed + t * gain))).arg
-    found = lanes.shared(vertex(gap, gain, least))
+    found = lanes.shared(_vertex(gap, gain, least))
     below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
     rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
@@ -69,6 +79,10 @@ def _maximum(rising: Vertex, falling: Vertex) -> tuple[Scalar, Scalar]:
     between = 2 * rising.gap - crossing * rising.gain
     mixed = jnp.where(crossing <= first, falling.gap, jnp.where(crossing >= last, rising.gap, between))
     return jnp.clip(crossing, first, last), mixed
+
+
+def _vertex(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Vertex:
+    return Vertex(action, lanes.pick(gap, action), lanes.pick(gain, action))
 
 
 def _apex(vertex: Vertex) -> Scalar:

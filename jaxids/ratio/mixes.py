@@ -25,19 +25,17 @@ __all__ = [
     "Mix",
     "Scalar",
     "Vector",
-    "Vertex",
     "best_weight",
     "blend",
     "edge",
     "mix",
-    "mixed",
     "never_mixes",
+    "ordered",
     "pairs",
     "psi",
     "quotient",
     "single",
     "vectors",
-    "vertex",
 ]
 
 ROWS_AT_ONCE = 4  # rows of pairs between two turns of the loop
@@ -53,14 +51,6 @@ class Mix(NamedTuple):
     second: Int[Array, "..."]
     weight: Scalar
     value: Scalar
-
-
-class Vertex(NamedTuple):
-    """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
-
-    action: Int[Array, "..."]
-    gap: Scalar
-    gain: Scalar
 
 
 class _Pair(NamedTuple):
@@ -128,23 +118,17 @@ def blend(weight: Scalar, first: Scalar, second: Scalar) -> Scalar:
     return (1 - weight) * first + weight * second
 
 
-def vertex(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Vertex:
-    """An action with its gap and gain."""
-    return Vertex(action, lanes.pick(gap, action), lanes.pick(gain, action))
-
-
 def mix(gap: Vector, gain: Vector, first: Int[Array, "..."], second: Int[Array, "..."]) -> Mix:
-    """The best mix of two given actions, the one of less gain (of two equals, the first) first."""
-    return mixed(vertex(gap, gain, first), vertex(gap, gain, second))
+    """The best mix of two given actions, the one of less gain (of two equals, the lower index) first."""
+    swap = lanes.pick(gain, first) > lanes.pick(gain, second)
+    return ordered(gap, gain, jnp.where(swap, second, first), jnp.where(swap, first, second))
 
 
-def mixed(one: Vertex, other: Vertex) -> Mix:
-    """The best mix of two actions, the one of less gain (of two equals, the first) first."""
-    swap = one.gain > other.gain
-    first, second = (jax.tree.map(lambda a, b: jnp.where(swap, a, b), *ends) for ends in ((other, one), (one, other)))
-    weight = best_weight(*first[1:], *second[1:])
-    value = quotient(blend(weight, first.gap, second.gap), blend(weight, first.gain, second.gain))
-    return Mix(first.action, second.action, weight, value)
+def ordered(gap: Vector, gain: Vector, first: Int[Array, "..."], second: Int[Array, "..."]) -> Mix:
+    """The best mix of two actions of which the first is known to be the one of less gain."""
+    gap0, gain0, gap1, gain1 = (lanes.pick(v, k) for k in (first, second) for v in (gap, gain))
+    weight = best_weight(gap0, gain0, gap1, gain1)
+    return Mix(first, second, weight, quotient(blend(weight, gap0, gap1), blend(weight, gain0, gain1)))
 
 
 def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
