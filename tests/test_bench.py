@@ -273,12 +273,9 @@ def test_scaling_is_measured_drawn_and_written(capsys, tmp_path, monkeypatch):
     assert [(each["d"], each["K"]) for each in written["skipped"]] == [(16, 10**9)]
 
 
-def test_the_curves_show_both_times_over_both_sizes(tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr(curves.plt, "close", shown.append)
+def test_the_curves_show_both_times_over_both_sizes():
     sizes = [(2, 100), (20, 100), (200, 100), (20, 10), (20, 1000)]
-    curves.draw([scaling.Row("W-UCB", d, k, 8, d * k / 100, 5.0) for d, k in sizes], str(tmp_path / "a.pdf"), {})
-    (figure,) = shown
+    figure = curves.figure([scaling.Row("W-UCB", d, k, 8, d * k / 100, 5.0) for d, k in sizes], {})
     over_d, over_k, *_ = figure.axes
     assert [axes.get_title() for axes in (over_d, over_k)] == ["K = 100", "d = 20"]
     np.testing.assert_array_equal(over_d.lines[0].get_xydata(), [(2, 2), (20, 20), (200, 200)])

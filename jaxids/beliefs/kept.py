@@ -81,7 +81,7 @@ def update(state: State, action: Int[Array, "..."], reward: Float[Array, "..."],
     known = _renewed(estimate, state.actions, known, start, jnp.ones((rows, *(1 for _ in var.shape[1:])), bool))
     renewed = partial(_renewed, estimate, state.actions)
     known = _by_slices(rows, FALL * known.var < known.exact, known, renewed)
-    return State(estimate, state.actions, *known, (state.turn + 1) % turns)
+    return State(estimate, state.actions, known.mean, known.var, known.exact, (state.turn + 1) % turns)
 
 
 def _renewed(

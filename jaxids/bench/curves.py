@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-__all__ = ["draw"]
+__all__ = ["draw", "figure"]
 
 AXES = {"dim": "dimension d", "actions": "actions K"}
 VALUES = {"step": "processor time of a step, µs", "compile": "time to compile, s"}
@@ -14,7 +14,13 @@ VALUES = {"step": "processor time of a step, µs", "compile": "time to compile, 
 
 def draw(rows: Sequence[Any], path: str, about: dict[str, Any]) -> None:
     """Write the picture; its format is that of the name."""
-    figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", sharex="col", layout="constrained")
+    figure(rows, about).savefig(path, dpi=150)
+
+
+def figure(rows: Sequence[Any], about: dict[str, Any]) -> Figure:
+    """Over d at the K that most rows have, and over K at the d that most have."""
+    drawn = Figure(figsize=(8, 6), layout="constrained")
+    axes: Any = drawn.subplots(2, 2, sharey="row", sharex="col")
     for column, along in enumerate(AXES):
         across = next(other for other in AXES if other != along)
         fixed = _most([getattr(row, across) for row in rows])
@@ -32,9 +38,8 @@ def draw(rows: Sequence[Any], path: str, about: dict[str, Any]) -> None:
     low, high = axes[1, 0].get_ylim()
     axes[1, 0].set_ylim(min(low, 1), max(high, 10))  # a decade at least
     axes[0, 0].legend(frameon=False)
-    figure.suptitle(", ".join(f"{name} {value}" for name, value in about.items()), fontsize="small", color="0.4")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    drawn.suptitle(", ".join(f"{name} {value}" for name, value in about.items()), fontsize="small", color="0.4")
+    return drawn
 
 
 def _plain(axis: Any, locator: Any) -> None:
