@@ -1,7 +1,7 @@
 """The folder where compiled programs are kept, so that the next process loads what this one compiled.
 
 It is `jaxids` in the user's folder for caches, or what JAXIDS_CACHE says; JAXIDS_CACHE=0 keeps nothing, and so does a
-cache of JAX's own that the user has switched on. What JAX would compile for the user's own functions is left alone.
+cache of JAX's own where the user has switched it on. What JAX would compile for the user's own functions is left alone.
 Below it every processor and every jaxlib has its own folder: a home may be shared by several machines. A file has a
 checksum, and its name only when it is complete. Nothing that goes wrong here ends a run: one line says so, and the
 program is compiled.
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.monitoring
 import jaxlib.version
 
 import jaxids
@@ -35,19 +36,29 @@ MOST = 500_000_000  # bytes of programs; one takes about 200,000
 DAY = 86400.0
 SUFFIX, PART = ".program", ".part"
 _said = set[str]()
+_loaded_by_jax = False  # something: what was loaded once cannot be written again, its copy lacks functions
 
 
 def folder() -> Path | None:
     """Where programs are kept here, or nothing if they are not."""
     given = os.environ.get(VARIABLE, "")
     own = jax.config.jax_compilation_cache_dir  # pyright: ignore
-    if given == "0" or (own and not given):
+    if given == "0" or own or _loaded_by_jax:
         return None
     try:
         root = _caches() / "jaxids" if given in ("", "1") else Path(given).expanduser()
     except RuntimeError:  # nobody's home
         return None
     return root / f"{jaxlib.version.__version__}-{_processor()}"
+
+
+def _heard(event: str, **_: Any) -> None:
+    """What JAX reports."""
+    global _loaded_by_jax
+    _loaded_by_jax = _loaded_by_jax or event.endswith("compilation_cache/cache_hits")
+
+
+jax.monitoring.register_event_listener(_heard)
 
 
 def _caches() -> Path:
