@@ -4,10 +4,12 @@ import importlib
 import logging
 import re
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 __all__ = ["named", "opened"]
@@ -18,7 +20,7 @@ ENVIRONMENT = {  # of local workers: Dask's own would have linear algebra round 
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "DASK_LOGGING__DISTRIBUTED": "critical",
 }
-_NAME = re.compile(r"local:[1-9]\d{0,3}|(?:[a-z]+://)?(?:[\w.-]+|\[[\w:.]+\]):\d{1,5}", re.ASCII)
+_NAME = re.compile(r"local:[1-9]\d{0,3}|(?!local:)(?:[a-z]+://)?(?:[\w.-]+|\[[\w:.]+\]):\d{1,5}", re.ASCII)
 
 
 def named(text: str) -> str:
@@ -62,6 +64,9 @@ def _local(distributed: Any, count: int) -> Any:
     def block() -> None:
         """Ctrl-C is for this process to answer: its children, started from this thread's, take no notice."""
         if hasattr(signal, "pthread_sigmask"):
+            sys.warnoptions.append("ignore:resource_tracker:")  # that semaphores are left when this process is killed
+            resource_tracker.ensure_running()  # later it would unblock signals
+            sys.warnoptions.pop()
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
     here, none = "127.0.0.1", "127.0.0.1:0"

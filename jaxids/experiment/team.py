@@ -19,7 +19,7 @@ from jaxids.words import in_short
 
 __all__ = ["Team"]
 
-PATIENCE = 3.0  # seconds after which it is said that there is no worker yet
+PATIENCE = 10.0  # seconds after which it is said that there is no worker yet
 ASKED = 16  # workers at once
 DIED = ("KilledWorker", "NoValidWorkerError")  # what Dask says of a task whose worker is gone
 
@@ -49,7 +49,7 @@ class Team:
         here, began, told = fit.facts(self._policies), time.monotonic(), False
         while not self._found or self._asked:
             self._ask_new()
-            if not told and not self._asked and time.monotonic() - began > PATIENCE:
+            if not (told or self._asked or self._found) and time.monotonic() - began > PATIENCE:
                 told = True
                 say("no worker is there yet; waiting for some")
             time.sleep(0.05)
