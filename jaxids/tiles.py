@@ -156,9 +156,7 @@ def _step(
     problem: Problem, policy: policies.Policy, hooks: _Hooks, step: Int[Array, ""], trials: Trials, carry: _Carry
 ) -> _Carry:
     agent, regret, seen = stepped(problem, policy, step, trials, carry.agent, carry.regret)
-    series = {
-        name: _after(hook, (carry.series or {}).get(name), hooked(name, hook, seen)) for name, hook in hooks.series
-    }
+    series = {name: _after(hook, carry.series.get(name), hooked(name, hook, seen)) for name, hook in hooks.series}
     kept, added = hooked("record", hooks.record, seen), hooked("total", hooks.total, seen)
     totals, overflow = sums.plus(carry.totals, added), sums.overflows(carry.totals, added, carry.fault.kind.ndim)
     sound = seen.instance.sound() if isinstance(problem, Changing) else None
@@ -190,15 +188,22 @@ def _run_tile(
             axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
             step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
         carry = start(trials)
-        shapes = jax.eval_shape(step, jnp.int32(0), trials, carry)
-        carry = carry._replace(
-            series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
-            recorded=_zeros("record", shapes.recorded, width),
-            totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
-        )
+        if (
+            series or record is not None or total is not None
+        ):  # else there is nothing to ask the step for, which takes long to trace
+            carry = _with_room(carry, jax.eval_shape(step, jnp.int32(0), trials, carry), series, width)
         end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
         results = numbers, kept, sums.values(end.totals), end.fault
         return loops.unfold(results) if way.folded else results
+
+
+def _with_room(carry: _Carry, shapes: _Carry, series: tuple[tuple[str, Hook], ...], width: int) -> _Carry:
+    """The carry with where series and totals begin, by the shapes of what a step leaves."""
+    return carry._replace(
+        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
+        recorded=_zeros("record", shapes.recorded, width),
+        totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
+    )
 
 
 def _kept(carry: _Carry) -> tuple[dict[str, Array], Any]:
@@ -208,7 +213,7 @@ def _kept(carry: _Carry) -> tuple[dict[str, Array], Any]:
 
 def _started(problem: Problem, policy: policies.Policy, trials: Trials) -> _Carry:
     agent = agents.start(problem.belief, policy, trials.instance)
-    return _Carry(agent, no_regret(trials), faults.at_start(trials.instance.sound()), None, None, None)
+    return _Carry(agent, no_regret(trials), faults.at_start(trials.instance.sound()), {}, None, None)
 
 
 def no_regret(trials: Trials) -> lanes.Sum:
