@@ -90,12 +90,10 @@ def _first(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]
 def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows: Float[Array, "n ..."]) -> Best:
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
-    for place in range(int(first == 0), rows.shape[0]):
+    for place in range(int(first == 0), rows.shape[0]):  # not by jnp.where, a call, which takes longer to trace
         row = lax.index_in_dim(rows, place, keepdims=False)
         better = beats(row, best)
-        arg = lax.select(
-            better, lax.full_like(arg, first + place), arg
-        )  # jnp.where is a call, and takes longer to trace
+        arg = lax.select(better, lax.full_like(arg, first + place), arg)
         best = lax.select(better, row, best)
     return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
 
@@ -107,7 +105,7 @@ def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
 
 def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
-    return _folded(operator.add, lambda row: jnp.abs(row) - row, values) == 0
+    return _folded(operator.add, lambda row: lax.abs(row) - row, values) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
@@ -139,10 +137,10 @@ def pick(values: Array, index: Int[Array, "..."]) -> Array:
 def _loaded(values: Array, index: Int[Array, "..."]) -> Array:
     """By places in memory, one number for each, which is all that a load needs."""
     axis, width = values.ndim - index.ndim - 1, index.size
-    row = index.astype(jnp.int32).reshape(-1) * width + jnp.arange(width, dtype=jnp.int32)
-    leading = values.shape[:axis]
-    starts = jnp.arange(math.prod(leading), dtype=jnp.int32) * (values.shape[axis] * width)
-    places = (starts[:, None] + row)[..., None]
+    leading, rows = values.shape[:axis], values.shape[axis]
+    shape = (math.prod(leading), width, 1)
+    starts, lane = (lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
+    places = starts * (rows * width) + index.astype(jnp.int32).reshape(1, width, 1) * width + lane
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     found = lax.gather(values.reshape(-1), places, numbers, (1,), mode="promise_in_bounds")
     return found.reshape(*leading, *index.shape)
