@@ -48,7 +48,7 @@ def start(folder, text, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process, timeout=300):
+def ended(process, timeout=600):
     """The code of a run that ends by itself, and what it said."""
     _, said = process.communicate(timeout=timeout)
     return process.returncode, said
@@ -98,7 +98,8 @@ def scheduler(tmp_path):
     def run(module, *more, **environment):
         command = [sys.executable, "-m", f"distributed.cli.dask_{module}", *more, *loopback]
         with (tmp_path / f"{module}{len(started)}.log").open("w") as log:
-            started.append(subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | QUICK | environment))
+            variables = os.environ | QUICK | environment
+            started.append(subprocess.Popen(command, stdout=log, stderr=log, env=variables, cwd=tmp_path))
         return started[-1]
 
     class Scheduler:

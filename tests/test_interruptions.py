@@ -175,3 +175,27 @@ def test_other_signals_are_no_interrupts():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_ten_kills_of_parts_at_once_change_nothing(tmp_path, uninterrupted):
+    """Three parts write to one folder; one that is killed, at a random moment after a tile came in, starts again."""
+    moments = random.Random(3)
+    parts = [start(tmp_path, "--part", f"{number}/3") for number in (1, 2, 3)]
+    for _ in range(10):
+        before = finished_tiles(tmp_path)
+        while finished_tiles(tmp_path) <= before and any(part.poll() is None for part in parts):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.2))
+        victim = moments.choice([number for number, part in enumerate(parts) if part.poll() is None])
+        parts[victim].kill()
+        parts[victim].communicate()
+        parts[victim] = start(tmp_path, "--part", f"{victim + 1}/3")
+    assert finished_tiles(tmp_path) < 600  # there was something to interrupt
+    for part in parts:
+        _, said = part.communicate(timeout=300)
+        assert part.returncode == 0, said
+    process = start(tmp_path)  # all is there: it draws and writes the report
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert "trials" not in said
+    assert snapshot(tmp_path / "out") == uninterrupted[0]

@@ -1,5 +1,9 @@
 """Kernels against formulas in NumPy, against other libraries' own, and their arithmetic and derivatives."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,3 +108,17 @@ def test_bad_kernels_are_refused(make, said):
 def test_points_of_different_dimensions_are_refused(rows, columns):
     with pytest.raises(ValueError, match=r"(rows|columns): got shape .*; it takes points \[n, p\]"):
         kernels.gram(kernels.rbf(), jnp.zeros(rows), jnp.zeros(columns))
+
+
+def test_a_root_of_a_gram_matrix_does_not_depend_on_the_threads_of_linear_algebra():
+    """Dask gives its workers one; 81 points are enough to round differently on two."""
+    code = (
+        "import hashlib, numpy as np; from jaxids import kernels; from jaxids.kernels import points\n"
+        "grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 15)] * 2), -1).reshape(-1, 2)\n"
+        "print(hashlib.sha256(points.root_of_gram(grid, kernels.rbf(0.2))[1].tobytes()).hexdigest())"
+    )
+    found = set()
+    for threads in ("1", "2"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        found.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 1

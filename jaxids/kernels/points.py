@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxids import checks
+from jaxids import blas, checks
 from jaxids.kernels.covariances import TAKES, Kernel, check
 
 __all__ = ["MOST", "Basis", "at_points", "basis", "gram", "noise_at", "root_of_gram"]
@@ -42,7 +42,8 @@ def root_of_gram(points: Any, kernel: Any) -> tuple[np.ndarray, np.ndarray]:
     scale = np.max(np.abs(matrix))
     if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-6 * scale):
         raise ValueError(f"kernel: got one that is not symmetric; it takes {takes}")
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    with blas.one_thread():
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if values[0] < -1e-6 * scale or scale == 0:
         raise ValueError(f"kernel: got one with eigenvalue {min(values[0], scale):g}; it takes {takes}")
     kept = values > RANK * values[-1]
