@@ -10,7 +10,12 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"README.md": "index.md", "experiments/README.md": "experiments.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "experiments/README.md": "experiments.md",
+    "experiments/scale.md": "sweeps.md",
+    "CHANGELOG.md": "changelog.md",
+}
 NOTEBOOKS = ("quickstart", "paper", "ratio_surfaces", "kernel_bandits", "bounds", "your_own_policy")
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>(?!\w+:|#)[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 
