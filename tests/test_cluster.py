@@ -59,7 +59,7 @@ def finished(folder):
     return sum(map(len, found))
 
 
-def wait_for(condition, process=None, timeout=300):
+def wait_for(condition, process=None, timeout=600):
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < timeout
