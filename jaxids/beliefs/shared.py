@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxids.beliefs import kept
-from jaxids.beliefs.kept import State, at, cov_with, log_det, mean, sample, update, var, var_given
+from jaxids.beliefs.kept import State, at, cov_with, log_det, mean, sample, update, var, var_given  # noqa: F401
 from jaxids.types import Number
 
-__all__ = ["State", "at", "cov_with", "init", "log_det", "mean", "sample", "update", "var", "var_given"]
+__all__ = ["init"]  # all else is that of `kept`
 
 
 def init(actions: Float[Array, "d K ..."], lam: Number) -> State:
