@@ -1,7 +1,7 @@
 """A tile is the same trials whichever way it runs: on a CPU, as an accelerator's loop, or inside a kernel."""
 
 from functools import partial
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -198,6 +198,12 @@ def test_what_is_recorded_must_agree_too(hook, trusted, capsys):
     assert ("what is recorded differs" in capsys.readouterr().err) != trusted
 
 
+class Claimed(NamedTuple):
+    """A device that says what it is."""
+
+    platform: str
+
+
 def test_a_run_asks_for_its_way_with_its_own_first_tile(monkeypatch):
     """An accelerator's part of a run, on a CPU that says it is one: a kernel is traced, refused, and the loop runs."""
     asked = []
@@ -208,7 +214,7 @@ def test_a_run_asks_for_its_way_with_its_own_first_tile(monkeypatch):
 
     monkeypatch.setattr(fused, "program", refused)
     monkeypatch.setattr(workers, "compiled", lambda platform: tiles.compiled("cpu"))
-    device = SimpleNamespace(platform="gpu")
+    device = Claimed("gpu")
     monkeypatch.setattr(workers, "placed", lambda tree, device: jax.tree.map(workers._default_precision, tree))
     run = partial(workers.run, BALL, policies.PAPER["W-UCB"], key=KEY, trials=300, at=np.array([5, 20], np.int32))
     (tile,) = run(devices=[device])

@@ -72,10 +72,10 @@ def chosen(workers: Iterable[Facts], known: Counter[bytes], here: Table) -> Tabl
 
 def reason(found: Facts | Exception, wanted: Facts) -> str:
     """Why a worker is not fit, by its facts or by what kept it from telling them; empty if it is."""
-    if isinstance(found, ImportError):
-        return f"its jaxids is another or none, or lacks a package ({in_short(str(found))})"
-    if isinstance(found, Exception):
-        return in_short(str(found)) or type(found).__name__
+    if isinstance(found, ValueError):
+        return in_short(str(found))
+    if isinstance(found, Exception):  # an ImportError, or what Dask made of one
+        return f"its jaxids is another or none, or lacks a package ({in_short(str(found)) or type(found).__name__})"
     got, takes = _named(found), _named(wanted)
     apart = [name for name in takes | got if got.get(name) != takes.get(name)]
     return "; ".join(f"{name}: got {_told(got, name)}, it takes {_told(takes, name)}" for name in apart)
