@@ -100,27 +100,27 @@ def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
-    return _folded(operator.add, lambda row: row * 0, values) == 0
+    return _folded(operator.add, values * 0) == 0
 
 
 def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
-    return _folded(operator.add, lambda row: lax.abs(row) - row, values) == 0
+    return _folded(operator.add, lax.abs(values) - values) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
     """Whether any entry is true, in any lane."""
-    return jnp.any(_folded(operator.or_, lambda row: row, marks) if marks.ndim > 1 else marks)
+    return jnp.any(_folded(operator.or_, marks) if marks.ndim > 1 else marks)
 
 
-def _folded(combine: Callable[[Array, Array], Array], of: Callable[[Array], Array], values: Array) -> Array:
-    """What there is of all rows, in one chain or, of many, `UNROLL` parts at a time; their order must not matter."""
+def _folded(combine: Callable[[Array, Array], Array], values: Array) -> Array:
+    """All rows in one, by one chain or, of many, `UNROLL` parts at a time; their order must not matter."""
     rows = values.shape[0]
     if rows <= UNROLL:
-        return functools.reduce(combine, map(of, values))
+        return functools.reduce(combine, values)
     whole = rows - rows % UNROLL
-    parts = functools.reduce(combine, map(of, values[:whole].reshape(UNROLL, -1, *values.shape[1:])))
-    return functools.reduce(combine, map(of, values[whole:]), _folded(combine, lambda part: part, parts))
+    parts = functools.reduce(combine, values[:whole].reshape(UNROLL, -1, *values.shape[1:]))
+    return functools.reduce(combine, values[whole:], _folded(combine, parts))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

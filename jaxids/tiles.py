@@ -26,6 +26,7 @@ __all__ = [
     "Trials",
     "begun",
     "compiled",
+    "halves",
     "hooked",
     "instance_keys",
     "no_regret",
@@ -38,6 +39,7 @@ __all__ = [
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
 CPU = loops.Way()
+HOOKS = ("series", "record", "total")
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,42 @@ def _step(
     return _Carry(agent, regret, fault, series, kept, totals)
 
 
+def _begin(problem: Problem, key: Key[Array, ""], first: Int[Array, ""], *, width: int) -> Trials:
+    """The trials of a tile from a number on."""
+    return begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
+
+
+def _rest(
+    problem: Problem,
+    policy: policies.Policy,
+    trials: Trials,
+    at: Int[Array, "R"],
+    *,
+    series: tuple[tuple[str, Hook], ...],
+    record: Hook | None,
+    total: Hook | None,
+    way: loops.Way = CPU,
+) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
+    """All steps of trials, and what is recorded of them."""
+    width, hooks = trials.noise.shape[-1], _Hooks(series, record, total)
+    if way.folded:
+        trials = loops.fold(trials._replace(contexts=()))
+    step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
+    if not isinstance(trials.instance, Instance):  # one trial at a time
+        axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
+        step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
+    carry = start(trials)
+    shapes = jax.eval_shape(step, jnp.int32(0), trials, carry) if any(hooks) else carry  # tracing takes long
+    carry = carry._replace(
+        series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
+        recorded=_zeros("record", shapes.recorded, width),
+        totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
+    )
+    end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
+    results = numbers, kept, sums.values(end.totals), end.fault
+    return loops.unfold(results) if way.folded else results
+
+
 def _run_tile(
     problem: Problem,
     policy: policies.Policy,
@@ -175,30 +213,11 @@ def _run_tile(
     at: Int[Array, "R"],
     *,
     width: int,
-    series: tuple[tuple[str, Hook], ...],
-    record: Hook | None,
-    total: Hook | None,
     way: loops.Way = CPU,
+    **hooks: Any,
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
     with layouts.laid_out(way.layout):
-        trials = begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
-        if way.folded:
-            trials = loops.fold(trials._replace(contexts=()))
-        hooks = _Hooks(series, record, total)
-        step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
-        if not isinstance(trials.instance, Instance):  # one trial at a time
-            axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
-            step, start = jax.vmap(step, (None, axes, -1), -1), jax.vmap(start, (axes,), -1)
-        carry = start(trials)
-        shapes = jax.eval_shape(step, jnp.int32(0), trials, carry) if any(hooks) else carry  # tracing takes long
-        carry = carry._replace(
-            series={name: _one_each(name, hook, shapes.series[name], width) for name, hook in series},
-            recorded=_zeros("record", shapes.recorded, width),
-            totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
-        )
-        end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
-        results = numbers, kept, sums.values(end.totals), end.fault
-        return loops.unfold(results) if way.folded else results
+        return _rest(problem, policy, _begin(problem, key, first, width=width), at, way=way, **hooks)
 
 
 def _kept(carry: _Carry) -> tuple[dict[str, Array], Any]:
@@ -252,11 +271,21 @@ def _one_each(name: str, hook: Hook, shape: Any, width: int) -> Any:
     return hook.start(zeros) if isinstance(hook, sums.Running) else zeros
 
 
+def _jitted(function: Callable[..., Any], platform: str, *static: str) -> Any:
+    """A function for a platform; it keeps arguments it makes no use of, so that programs of one text take the same."""
+    return jax.jit(function, static_argnames=static, keep_unused=True, compiler_options=compiler.options(platform))
+
+
 @cache
 def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, faults.Fault]]:
     """The jitted tile of a platform."""
-    static = ("width", "series", "record", "total", "way")
-    return jax.jit(_run_tile, static_argnames=static, compiler_options=compiler.options(platform))
+    return _jitted(_run_tile, platform, "width", *HOOKS, "way")
+
+
+@cache
+def halves(platform: str) -> tuple[Any, Any]:
+    """The jitted tile as two programs: its beginning, which is one for all policies, and the rest."""
+    return _jitted(_begin, platform, "width"), _jitted(_rest, platform, *HOOKS, "way")
 
 
 def _prior(problem: Problem, trials: int) -> Any:

@@ -16,10 +16,11 @@ from jaxtyping import Array, Key
 
 from jaxids import apart, compiler, executables, faults, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
-from jaxids.tiles import Hook, compiled, tile_width
+from jaxids.tiles import Hook, compiled, halves, tile_width
 
 __all__ = ["Run", "Tile", "cores", "placed", "prepared", "run"]
 
+Program = Callable[[int], Any]  # a tile by the number of its first trial
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 
 
@@ -58,11 +59,10 @@ class Run:
     width: int
     at: np.ndarray
     devices: list[Any]
-    arguments: list[Any]  # on each device
-    jitted: Any
+    arguments: list[tuple[Problem, policies.Policy, Key[Array, ""]]]  # on each device
     static: dict[str, Any]
     x64: bool
-    programs: list[Callable[..., Any]] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -71,13 +71,25 @@ class Run:
 
     def compile(self) -> "Run":
         """The run, ready to start; a program that is compiled already is not compiled again."""
-        options = compiler.options(self.devices[0].platform)
         with jax.enable_x64(self.x64):  # a context holds in its own thread only
-            self.programs = [
-                executables.compiled(self.jitted, (*arguments, 0, self.at), self.static, options, device)
-                for device, arguments in zip(self.devices, self.arguments, strict=True)
-            ]
+            pairs = zip(self.devices, self.arguments, strict=True)
+            self.programs = [self._program(device, *arguments) for device, arguments in pairs]
         return self
+
+    def _program(self, device: Any, problem: Problem, policy: policies.Policy, key: Key[Array, ""]) -> Program:
+        """The tile by its first trial; on a CPU its beginning is a program of its own, which policies share."""
+
+        def made(jitted: Any, *arguments: Any, **static: Any) -> Any:
+            return executables.compiled(jitted, arguments, static, compiler.options(device.platform), device)
+
+        if device.platform != "cpu":
+            whole = made(compiled(device.platform), problem, policy, key, 0, self.at, width=self.width, **self.static)
+            return lambda first: whole(problem, policy, key, first, self.at)
+        begin, rest = halves(device.platform)
+        trials = begin.eval_shape(problem, key, 0, width=self.width)
+        begins = made(begin, problem, key, 0, width=self.width)
+        plays = made(rest, problem, policy, trials, self.at, **self.static)
+        return lambda first: plays(problem, policy, begins(problem, key, first), self.at)
 
     def tiles(self, indices: Iterable[int] | None = None) -> Iterator[Tile]:
         """Run tiles, all of them or those with the given indices, and yield them in order.
@@ -104,7 +116,7 @@ class Run:
     def _one(self, index: int, place: int) -> Tile:
         first = index * self.width
         with jax.enable_x64(self.x64):
-            out = jax.device_get(self.programs[place](*self.arguments[place], first, self.at))
+            out = jax.device_get(self.programs[place](first))
         *kept, fault = jax.tree.map(lambda leaf: leaf[..., : self.trials - first], out)
         faults.check(fault, first)
         faults.check_totals(kept[-1], first)
@@ -135,12 +147,12 @@ def prepared(
     hooks = {name: hook for name, hook in own.items() if hook is not None}
     apart.check(problem, policy, hooks)
     platform = devices[0].platform
-    width, jitted = tile_width(problem, platform), compiled(platform)
-    static = {"width": width, "series": tuple((series or {}).items()), "record": record, "total": total}
+    width = tile_width(problem, platform)
+    static = {"series": tuple((series or {}).items()), "record": record, "total": total}
     everywhere = [placed((problem, policy, key), device) for device in devices]
-    first = partial(jitted, *everywhere[0], 0, **static)
+    first = partial(compiled(platform), *everywhere[0], 0, width=width, **static)
     static |= {"way": ways.chosen(problem, policy, platform, at, hooks, first)}
-    return Run(trials, width, at, devices, everywhere, jitted, static, jnp.result_type(float) == jnp.float64)
+    return Run(trials, width, at, devices, everywhere, static, jnp.result_type(float) == jnp.float64)
 
 
 def run(*arguments: Any, indices: Iterable[int] | None = None, **more: Any) -> Iterator[Tile]:

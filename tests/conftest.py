@@ -18,10 +18,13 @@ install_import_hook(
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
-# Programs that several modules or processes run are compiled once, also by the next run of the suite. Every worker has
-# a folder of its own: JAX does not keep one process from reading what another is writing.
-KEPT = Path(__file__).parents[1] / "build/programs" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
-for name, value in {"compilation_cache_dir": str(KEPT), "persistent_cache_min_compile_time_secs": 0.3}.items():
+# Programs that several modules or processes run are compiled once, also by the next run of the suite. One that a
+# process reads while another is writing it is compiled by both.
+KEPT = {
+    "compilation_cache_dir": str(Path(__file__).parents[1] / "build/programs"),
+    "persistent_cache_min_compile_time_secs": 0.3,
+}
+for name, value in KEPT.items():
     os.environ[f"JAX_{name.upper()}"] = str(value)  # of processes that tests start
     jax.config.update(f"jax_{name}", value)
 

@@ -100,6 +100,15 @@ def test_one_entry_that_is_not_finite_is_found_wherever_it_is(rows, rng):
         assert np.array_equal(found, [True, False, True])
 
 
+@pytest.mark.parametrize("rows", [1, 5, 32, 33, 1000])
+def test_one_entry_that_is_negative_or_not_finite_is_found_wherever_it_is(rows, rng):
+    values = jnp.asarray(1e38 * rng.uniform(0, 3, (rows, 3)), jnp.float32).at[0].set(jnp.asarray([0.0, -0.0, 3e38]))
+    assert np.all(lanes.none_negative(values))
+    for bad in (-1e-37, -3e38, np.nan, np.inf, -np.inf):  # -1e-37: smaller ones are zero to a CPU that flushes them
+        found = lanes.none_negative(values.at[rng.integers(rows), 1].set(bad))
+        assert np.array_equal(found, [True, False, True])
+
+
 def test_looking_for_what_is_not_finite_is_a_short_program():
     program = jax.make_jaxpr(lanes.all_finite)(jnp.zeros((4096, 2)))
     assert len(program.eqns) < 8 * lanes.UNROLL

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import policies, problems, simulate, workers
+from jaxids import executables, loops, policies, problems, simulate, tiles, workers
 
 KEY = jax.random.key(3)
 BALL = problems.unit_ball(6, 2)
@@ -65,3 +65,24 @@ def test_tiles_can_be_run_one_by_one():
     assert [tile.index for tile in alone] == [2]
     assert alone[0].series["regret"].shape == (2, 600 - 512)
     np.testing.assert_array_equal(alone[0].series["regret"], together[2].series["regret"])
+
+
+@pytest.mark.parametrize("problem", [BALL, problems.contextual(num_actions=4, dim=2, rho=(0.1, 1.0))])
+def test_a_tile_in_two_programs_is_the_tile(problem):
+    """To the bit; and a second policy begins its trials with the program of the first."""
+    at, policy, static = np.array([5, 60], np.int32), policies.PAPER["W-TS"], {"width": 256, "way": loops.Way()}
+    hooks = {"series": (), "record": None, "total": None}
+    (tile,) = workers.run(problem, policy, key=KEY, trials=200, at=at)
+    series, _, _, _ = tiles.compiled("cpu")(*workers.placed((problem, policy, KEY), None), 0, at, **static, **hooks)
+    assert np.array_equal(tile.series["regret"], series["regret"][:, :200])
+    before = executables.count()
+    list(workers.run(problem, policies.PAPER["UCB"], key=KEY, trials=200, at=at))
+    assert executables.count() == before + 1
+
+
+def test_programs_of_one_text_take_the_same_arguments():
+    """What is kept knows which of its arguments it makes no use of, and is found by its text."""
+    functions = [lambda a, b: 2 * a, lambda a, b: 2 * b]
+    kept = {tiles._jitted(each, "cpu").lower(1.0, 2.0).as_text() for each in functions}
+    dropped = {jax.jit(each).lower(1.0, 2.0).as_text() for each in functions}
+    assert (len(kept), len(dropped)) == (2, 1)

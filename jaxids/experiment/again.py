@@ -74,7 +74,7 @@ def _recorded(setting: Table, trial: int, at: np.ndarray, known: Hook) -> Any:
     """What a function of a step gives in one trial, for each of some steps."""
     problem, policy = build.problem_of(setting["problem"]), build.policy_of(setting)
     problem = problems.sized(problem, setting["steps"])  # as it was in the run
-    width = build.width_of(problem)
+    width = build.width_of(setting["problem"])
     index, lane = divmod(trial, width)
     key, trials = build.key_of(setting["seed"]), (index + 1) * width
     (tile,) = workers.run(problem, policy, key=key, trials=trials, at=at, record=known, indices=[index])

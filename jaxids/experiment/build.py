@@ -4,14 +4,14 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxids import domains, policies, problems
+from jaxids import domains, executables, policies, problems
 from jaxids.experiment import meanings, policy_names
 from jaxids.experiment.keys import Table
 from jaxids.experiment.problem_keys import MOST_POINTS
@@ -32,6 +32,7 @@ __all__ = [
 
 GENERATOR = "threefry2x32"
 KEPT = 8  # problems: one of 4096 points takes 64 MB
+WIDTHS = 4096  # of problems: numbers
 ABOUT = 100  # points on a grid whose side is not given
 NOISE = {"gaussian": problems.gaussian, "rademacher": problems.rademacher, "uniform": problems.uniform}
 
@@ -48,7 +49,12 @@ def problem_of(table: Table) -> Problem:
 
     The latest few are kept: curves of an experiment share problems, and some take long to build and much memory.
     """
-    return _built(json.dumps(table, sort_keys=True), jnp.result_type(float).name)
+    return _built(*_known_by(table))
+
+
+def _known_by(table: Table) -> tuple[str, str]:
+    """What the problem of a setting depends on: its text, and the precision."""
+    return json.dumps(table, sort_keys=True), jnp.result_type(float).name
 
 
 @lru_cache(KEPT)
@@ -56,7 +62,7 @@ def _built(text: str, precision: str) -> Problem:
     table = json.loads(text)
     problem: Any = KINDS[table["kind"]](table, NOISE[table["noise"]])
     if table.get("instance", "fresh") != "fresh":
-        problem = Fixed(_drawn(problem, key_of(table["instance"])), problem.noise, problem.belief)
+        problem = Fixed(_one_of(problem, key_of(table["instance"])), problem.noise, problem.belief)
     if "sigma" in table:
         problem = _twice(problem, table["rho"], table["sigma"])
     if "probes" in table:
@@ -177,9 +183,14 @@ def _called(**keys: str) -> Iterator[None]:
         raise ValueError(f"{keys.get(name, name)}:{rest}") from None
 
 
-@jax.jit
+def _one_of(problem: Problem, key: jax.Array) -> Instance:
+    """An instance, drawn by one program for all seeds and noise ranges."""
+    given = problem, key
+    return executables.compiled(_drawn, given, {}, device=jax.local_devices()[0])(*given)
+
+
+@partial(jax.jit, keep_unused=True)  # as programs are found by their text
 def _drawn(problem: Problem, key: jax.Array) -> Instance:
-    """An instance, drawn by one compiled function for all seeds and noise ranges."""
     return problem.draw(key)
 
 
@@ -197,6 +208,11 @@ def policy_of(setting: Table) -> policies.Policy:
         raise ValueError(f"estimator.{error}") from None
 
 
-def width_of(problem: Problem, platform: str | None = None) -> int:
-    """How many trials a tile of this problem holds, here or on another platform."""
-    return tile_width(problem, platform or jax.local_devices()[0].platform)
+def width_of(table: Table, platform: str | None = None) -> int:
+    """How many trials a tile of a setting's problem holds, here or on another platform; the problem as `problem_of`."""
+    return _width(*_known_by(table), platform or jax.local_devices()[0].platform)
+
+
+@lru_cache(WIDTHS)
+def _width(text: str, precision: str, platform: str) -> int:
+    return tile_width(_built(text, precision), platform)

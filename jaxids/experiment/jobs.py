@@ -58,7 +58,7 @@ def jobs_of(experiment: Experiment, out: Path, like: Table | None = None) -> lis
     for cell in experiment.cells:
         section = "problem."
         try:
-            width = build.width_of(build.problem_of(cell.setting["problem"]), like["platform"])
+            width = build.width_of(cell.setting["problem"], like["platform"])
             section = ""
             policy = build.policy_of(cell.setting)
         except ValueError as error:
