@@ -13,7 +13,6 @@ are: a folder that is another user's, or that others may write to, is not used.
 import contextlib
 import hashlib
 import os
-import platform
 import sys
 import time
 import zlib
@@ -26,7 +25,7 @@ import jax.monitoring
 import jaxlib.version
 
 import jaxids
-from jaxids import interrupts
+from jaxids import cpu, interrupts
 from jaxids.words import in_short
 
 __all__ = ["MOST", "VARIABLE", "folder", "load", "name", "save"]
@@ -73,12 +72,8 @@ def _caches() -> Path:
 
 @cache
 def _processor() -> str:
-    """A digest of what machine code is made for: the processor and what it can do."""
-    lines = {platform.machine(), platform.processor()}
-    with contextlib.suppress(OSError):
-        text = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-        lines |= {line for line in text if line.startswith(("model name", "flags", "Features", "CPU part"))}
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:12]
+    """A digest of what machine code is made for."""
+    return hashlib.sha256(cpu.make().encode()).hexdigest()[:12]
 
 
 def name(text: str, options: Any, device: Any) -> str:

@@ -4,18 +4,14 @@ All but the processor name a cell's folder. The processor is kept in it: one sto
 differs, but not without a word.
 """
 
-import hashlib
-import platform
-import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 import jaxids
-from jaxids import ways
+from jaxids import cpu, ways
 from jaxids.experiment.keys import Table
 
 __all__ = ["GENERATOR", "here", "processor"]
@@ -24,10 +20,6 @@ GENERATOR = {
     "jax_threefry_partitionable": True,
     "jax_random_seed_offset": 0,
 }  # JAX's settings that change what is drawn
-CPUINFO = Path("/proc/cpuinfo")
-MAKE = ("cpu family", "model", "CPU implementer", "CPU part")
-FACTS = re.compile(rf"^(?:{'|'.join(MAKE)}|flags|Features)\b.*$", re.MULTILINE)
-CODE = re.compile(r"(sse|ssse|avx|fma|f16c|bmi|amx|popcnt|abm|adx|vaes|gfni|asimd|sve|fp)")  # what compilers look at
 
 
 def here() -> Table:
@@ -42,16 +34,4 @@ def here() -> Table:
 def processor() -> str:
     """The make of what computes: that of an accelerator, or of the CPU with a digest of what it can do."""
     device = jax.local_devices()[0]
-    return device.device_kind if device.platform != "cpu" else _cpu()
-
-
-def _cpu() -> str:
-    try:
-        text = CPUINFO.read_text(errors="replace")
-    except OSError:
-        text = ""
-    named = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    facts = FACTS.findall(text.split("\n\n")[0])  # of the first core
-    can = sorted({flag for line in facts for flag in line.split() if line.startswith(MAKE) or CODE.match(flag)})
-    name = named[1].strip() if named else platform.processor() or platform.machine()
-    return f"{name} ({hashlib.sha256(' '.join([platform.machine(), *can]).encode()).hexdigest()[:8]})"
+    return device.device_kind if device.platform != "cpu" else cpu.make()

@@ -1,0 +1,154 @@
+"""What this machine does: how fast it is, and whether all is right."""
+
+import argparse
+import contextlib
+import os
+from typing import Any
+
+from jaxids import outputs, targets
+from jaxids.commands import options
+from jaxids.names import THIRTEEN
+
+__all__ = ["add_bench", "add_doctor"]
+
+BENCH = (
+    ("trials", 2048, "independent trials"),
+    ("steps", 2000, "steps of a trial"),
+    ("actions", 30, "actions of the instance, K"),
+    ("dim", 3, "features of an action, d"),
+)
+
+
+def add_bench(commands: Any) -> None:
+    """`jaxids bench`."""
+    more = "Time policies in µs for one step of one trial, beside a vectorised NumPy simulator and a loop."
+    parser = options.add(commands, "bench", _bench, "time every policy, beside two simulators in NumPy", more)
+    for name, default, what in (*BENCH, ("repeats", 3, "runs, of which the fastest counts")):
+        parser.add_argument(
+            f"--{name}", type=options.count, default=default, metavar="N", help=f"{what} (default {default})"
+        )
+    parser.add_argument(
+        "--policies", type=options.policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
+    )
+    parser.add_argument(
+        "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
+    )
+    parser.add_argument(
+        "--scaling",
+        action="store_true",
+        help="time a step and compiling over dimensions from 2 to 200 and actions from 10 to 100,000 instead, and draw "
+        "both (default: three policies, some minutes)",
+    )
+    parser.add_argument("--fresh", action="store_true", help="new actions in every trial, with --scaling")
+    parser.add_argument(
+        "--plot", type=options.output, metavar="FILE", help="where --scaling draws, .png or .pdf (default scaling.png)"
+    )
+    parser.add_argument(
+        "--target",
+        type=options.target,
+        metavar="NAME",
+        help=f"compile for an accelerator that is not there, one of {', '.join(targets.NAMES)}: what becomes of a step",
+    )
+    parser.add_argument(
+        "--lanes", type=options.count, metavar="N", help="trials at once of what is compiled, with --target"
+    )
+    parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
+    parser.add_argument("--json", type=options.output, metavar="FILE", help="write the numbers to a file as well")
+
+
+def _bench(arguments: argparse.Namespace) -> None:
+    if arguments.target:
+        os.environ["JAX_PLATFORMS"] = "cpu"  # the only one that is measured
+    from jaxids.targets import quiet
+
+    with quiet.quiet() if arguments.target else contextlib.nullcontext():
+        from jaxids import checks
+
+        checks.devices()
+    for name in ("fresh", "plot"):
+        if getattr(arguments, name) and not arguments.scaling:
+            raise ValueError(f"--{name}: got one without --scaling, which it is about")
+    if arguments.scaling:
+        _bench_scaling(arguments)
+        return
+    if arguments.kernel:
+        _bench_kernel(arguments)
+        return
+    from jaxids.bench import measure
+
+    sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
+    setup = measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes)
+    if not arguments.target:
+        if arguments.lanes:
+            raise ValueError("--lanes: got one without --target, whose programs it is about")
+        measure.run(setup, arguments.json)
+        return
+    from jaxids.bench import targets as of_targets
+
+    lanes = {"lanes": arguments.lanes} if arguments.lanes else {}
+    try:
+        of_targets.run(of_targets.Setup(arguments.target, setup, **lanes), arguments.json)
+    except ValueError as error:
+        raise ValueError(f"--{error}" if str(error).startswith("target:") else str(error)) from None
+
+
+def _bench_scaling(arguments: argparse.Namespace) -> None:
+    for name, default in (*((name, default) for name, default, _ in BENCH), ("target", None), ("lanes", None)):
+        if getattr(arguments, name) != default:
+            takes = "--policies, --repeats, --fresh, --plot and --json only"
+            raise ValueError(f"--{name}: got one together with --scaling, which takes {takes}")
+    if arguments.kernel:
+        raise ValueError("--kernel: got it together with --scaling; it takes one of them")
+    from jaxids.bench import scaling
+
+    plot = arguments.plot or "scaling.png"
+    if not plot.endswith((".png", ".pdf")):
+        raise ValueError(f"--plot: got {plot}; it takes a name that ends in .png or .pdf")
+    names = scaling.POLICIES if arguments.policies == list(THIRTEEN) else arguments.policies
+    setup = scaling.Setup(tuple(names), fresh=arguments.fresh, repeats=arguments.repeats)
+    scaling.run(setup, plot, arguments.json)
+
+
+def _bench_kernel(arguments: argparse.Namespace) -> None:
+    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), ""), ("target", None, ""), ("lanes", None, "")):
+        if getattr(arguments, name) != default:
+            raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
+    from jaxids.bench import points, searches
+    from jaxids.experiment import store
+
+    with outputs.printed_beside(arguments.json):
+        found = points.run(count=100, trials=500, steps=1000, repeats=arguments.repeats)
+        found |= searches.run(arguments.repeats)
+    if arguments.json is not None:
+        outputs.write(arguments.json, store.as_json(found).decode())
+
+
+def add_doctor(commands: Any) -> None:
+    """`jaxids doctor`."""
+    more = (
+        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, by a loop and by a "
+        "kernel, compare and time them, and write a page to paste into an issue. It takes some minutes, most of "
+        "them to compile. Exit code 1: something is not right."
+    )
+    parser = options.add(
+        commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more
+    )
+    parser.add_argument("--policies", type=options.policy, nargs="+", metavar="NAME", help="default: all")
+    parser.add_argument(
+        "--trials", type=options.count, default=1024, metavar="N", help="independent trials (default 1024)"
+    )
+    parser.add_argument("--steps", type=options.count, metavar="N", help="default: 1000, or 200 without an accelerator")
+    parser.add_argument(
+        "--out",
+        type=options.output,
+        default="jaxids-doctor.txt",
+        metavar="FILE",
+        help="default: jaxids-doctor.txt, besides standard output; - is standard output alone",
+    )
+
+
+def _doctor(arguments: argparse.Namespace) -> None:
+    from jaxids.doctor import check, run
+
+    if not run.run(check.Setup(arguments.policies, arguments.trials, arguments.steps), arguments.out):
+        raise SystemExit(1)
