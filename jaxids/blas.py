@@ -4,13 +4,19 @@ On several it rounds differently, already for a hundred points: the bits of a re
 there are, and on variables as OPENBLAS_NUM_THREADS, which Dask sets for its workers.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
 __all__ = ["one_thread"]
 
+_turn = Lock()  # the limit is one of the process: who leaves first would take it from the others
 
-def one_thread() -> Any:
-    """A context in which linear algebra takes one thread, in the whole process."""
-    return threadpool_limits(1, user_api="blas")
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A context in which linear algebra takes one thread, in the whole process; others wait for their turn."""
+    with _turn, threadpool_limits(1, user_api="blas"):
+        yield

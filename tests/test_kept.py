@@ -1,6 +1,8 @@
 """The linear belief in many dimensions, which keeps what is known at every action, against the normal equations."""
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -226,3 +228,38 @@ def test_functions_of_users_are_looked_at_with_shared_actions():
     mixing = policies.ids(lambda band, stream: band.var + band.mean.sum() ** 2)
     with pytest.raises(ValueError, match="gain"):
         jaxids.simulate(problem, mixing, key=jax.random.key(0), trials=3, steps=4)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("base",), meta_fields=("turns", "kind"))
+@dataclass(frozen=True)
+class Turned:
+    """A problem of one's own on one of ours, whose features differ from trial to trial if it turns."""
+
+    base: Any
+    turns: bool
+    kind: Any = None
+
+    noise = property(lambda self: self.base.noise)
+    belief = property(lambda self: self.kind or self.base.belief)
+
+    def draw(self, key):
+        drawn = self.base.draw(key)
+        sign = jnp.where(self.turns & jax.random.bernoulli(key), -1.0, 1.0)
+        return drawn._replace(features=sign * drawn.features, mean=sign * drawn.mean)
+
+    def check(self):
+        self.base.check()
+
+
+def test_features_that_differ_are_not_taken_for_shared_ones(rng):
+    base = problems.linear(unit(rng, 16, 20).T, np.ones(16) / 4, 0.3)
+    assert base.belief is shared
+
+    def run(turns, kind=None):
+        problem = Turned(base, turns, kind)
+        return jaxids.simulate(problem, policies.PAPER["W-UCB"], key=jax.random.key(1), trials=8, steps=60).final
+
+    with pytest.raises(ValueError, match=r"^belief: got beliefs.shared, .*; it takes beliefs.kept"):
+        run(True)
+    np.testing.assert_allclose(run(True, kept), run(True, linear), rtol=1e-3)
+    np.testing.assert_allclose(run(False), run(False, kept), rtol=1e-3)

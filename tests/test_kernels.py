@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import threadpoolctl
 import tinygp
 from sklearn.gaussian_process import kernels as theirs
 
-from jaxids import kernels
+from jaxids import blas, kernels
 
 SCALES = np.array([0.3, 0.7])
 OURS = {
@@ -110,6 +112,14 @@ def test_points_of_different_dimensions_are_refused(rows, columns):
         kernels.gram(kernels.rbf(), jnp.zeros(rows), jnp.zeros(columns))
 
 
+def threads():
+    return max(each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas")
+
+
+def unlocked():
+    return threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
 def test_a_root_of_a_gram_matrix_does_not_depend_on_the_threads_of_linear_algebra():
     """Dask gives its workers one; 81 points are enough to round differently on two."""
     code = (
@@ -122,3 +132,26 @@ def test_a_root_of_a_gram_matrix_does_not_depend_on_the_threads_of_linear_algebr
         environment = os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
         found.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(("context", "right"), [(blas.one_thread, True), (unlocked, False)])
+def test_threads_take_turns_with_linear_algebra_on_one_thread(context, right):
+    """The second to enter has one thread when the first has left; with the limit alone, the control, it has not."""
+    if (before := threads()) == 1:
+        pytest.skip("linear algebra has one thread here")
+    entered, left, found = threading.Event(), threading.Event(), []
+
+    def second():
+        with context():
+            entered.set()
+            left.wait(10)
+            found.append(threads())
+
+    thread = threading.Thread(target=second)
+    with context():
+        thread.start()
+        entered.wait(0.5)  # without turns it is there at once
+    left.set()
+    thread.join()
+    assert (found == [1]) == right
+    assert not right or threads() == before

@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from jaxids import checks, lanes
+from jaxids import beliefs, checks, lanes
 from jaxids.confidence import Band
 from jaxids.problems.noise import Noise
 from jaxids.types import Number
 
 __all__ = ["Changing", "Instance", "Problem", "check_draws", "sized"]
 
+SOME = 8  # trials whose features are compared
 ROUNDING = 1e-6  # share by which a drawn noise bound may be above the largest there is
 
 
@@ -131,3 +132,14 @@ def check_draws(problem: Problem) -> None:
         if part.shape != expected.get(name, part.shape) or not jnp.issubdtype(part.dtype, jnp.floating):
             takes = f"floats of shape {list(expected.get(name, part.shape))}, with features [d, K = {count[0]}]"
             raise ValueError(f"{name}: got {part.dtype} of shape {list(part.shape)}; it takes {takes}")
+    if problem.belief is beliefs.shared and not type(problem).__module__.startswith("jaxids."):
+        _check_same(problem)
+
+
+def _check_same(problem: Problem) -> None:
+    """A ValueError if features of some trials differ, of which the belief keeps those of one."""
+    draw = jax.jit(lambda key: problem.draw(key).features)
+    first, *others = (draw(jax.random.key(seed)) for seed in range(SOME))
+    if not all(jnp.array_equal(first, other) for other in others):
+        takes = "beliefs.kept, or beliefs.linear, where they differ from trial to trial"
+        raise ValueError(f"belief: got beliefs.shared, for features that all trials share; it takes {takes}")
