@@ -90,7 +90,7 @@ def write(out: Path, count: int) -> None:
         for first in range(0, each, cells.BLOCK):
             last = min(first + cells.BLOCK, each)
             cells.write(folder, first, [{"steps": steps, "regret": regret + index} for index in range(first, last)])
-    described = {"title": "", "notes": "", "trials": each * WIDTH, "until": None, "claims": [], "compare": []}
+    described = {"title": "", "notes": "", "trials": each * WIDTH, "until": {}, "claims": [], "compare": []}
     described |= {"source": "", "changes": {}, "cells": table}
     store.seal(out / "large" / "experiment.json", store.as_json(described))
 

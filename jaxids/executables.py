@@ -45,7 +45,8 @@ def compiled(
     lowered = jitted.lower(*arguments, **static)
     module = lowered.compiler_ir(), device  # JAX may lower once for several devices
     with _turn:
-        future, mine = _made.get(module), module not in _made
+        future = _made.get(module)
+        mine = future is None
         if future is None:
             future = _made[module] = Future()
             _count += 1

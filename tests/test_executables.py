@@ -1,6 +1,9 @@
 """Programs: compiled once in a process, by whoever asks first; what went wrong is said to all who wait."""
 
+import contextlib
 import threading
+import time
+from collections import OrderedDict
 
 import jax
 import jax.numpy as jnp
@@ -27,35 +30,62 @@ def compiling(monkeypatch):
     return begun, go
 
 
-def test_two_threads_compile_a_program_once(compiling):
-    begun, go = compiling
-    jitted, found = jax.jit(lambda x: 2 * x), []
-    threads = [
-        threading.Thread(target=lambda: found.append(executables.compiled(jitted, ARGUMENT, {}))) for _ in range(4)
-    ]
-    before = executables.count()
+class Slow(OrderedDict):
+    """What is held, by one that is slow to say that there is nothing."""
+
+    def get(self, key):
+        found = super().get(key)
+        if found is None:
+            time.sleep(0.1)
+        return found
+
+
+def asked_by(number, jitted):
+    """What some threads get that ask for a program at once: it, or an error."""
+    found = []
+
+    def ask():
+        try:
+            found.append(executables.compiled(jitted, ARGUMENT, {}))
+        except RuntimeError as error:
+            found.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(number)]
     for thread in threads:
         thread.start()
-    go.set()
     for thread in threads:
         thread.join()
-    assert len(begun) == 1
-    assert executables.count() == before + 1
+    return found
+
+
+@pytest.mark.parametrize(("turn", "right"), [(threading.Lock(), True), (contextlib.nullcontext(), False)])
+def test_threads_compile_a_program_once(compiling, monkeypatch, turn, right):
+    """Without turns each compiles it, as a control."""
+    begun, go = compiling
+    monkeypatch.setattr(executables, "_made", Slow())
+    monkeypatch.setattr(executables, "_turn", turn)
+    before = executables.count()
+    go.set()
+    found = asked_by(4, jax.jit(lambda x: 2 * x))
+    assert (len(begun) == 1) == right
+    assert (executables.count() == before + 1) == right
     assert len(found) == 4
-    assert len({id(program) for program in found}) == 1
+    assert (len({id(program) for program in found}) == 1) == right
     assert found[0](*ARGUMENT).tolist() == [0, 2, 4]
 
 
 def test_a_failure_is_told_to_all_and_not_remembered(monkeypatch):
-    jitted = jax.jit(lambda x: 3 * x)
+    jitted, tried = jax.jit(lambda x: 3 * x), []
 
     def fails(*given):
+        tried.append(given)
+        time.sleep(0.3)
         raise RuntimeError("no memory")
 
     with monkeypatch.context() as patched:
         patched.setattr(executables, "_loaded_or_compiled", fails)
-        with pytest.raises(RuntimeError, match="no memory"):
-            executables.compiled(jitted, ARGUMENT, {})
+        assert asked_by(3, jitted) == ["no memory"] * 3
+    assert len(tried) == 1  # the others waited for it
     assert executables.compiled(jitted, ARGUMENT, {})(*ARGUMENT).tolist() == [0, 3, 6]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxids import cli, executables, load, policies, problems, simulate
-from jaxids.experiment import build, bundles, cells, kind, read, run
+from jaxids.experiment import build, bundles, cells, fit, kind, read, run, store, tasks
 from jaxids.report import page
 
 SMALL = """
@@ -188,6 +188,22 @@ def test_parts_are_refused_on_another_processor_and_a_run_says_so(copied, monkey
     assert again(copied) == 0
     assert "; this is Another (1234), and tiles that are missing get its rounding" in capsys.readouterr().err
     assert snapshot(copied / "out") == before
+
+
+@pytest.mark.parametrize("others", ["Another (1234)", None])
+def test_a_part_that_begins_just_after_one_on_another_processor_is_refused(tmp_path, monkeypatch, capsys, others):
+    """Both found no cell written down; without the other it runs, as a control."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    write = store.write
+
+    def second(path, content, replace=True):
+        if path.name == fit.CELL and others:
+            write(path, store.as_json(store.from_json(content) | {"processor": others}))
+        write(path, content, replace)
+
+    monkeypatch.setattr(store, "write", second)
+    assert again(tmp_path, "--part", "1/2") == (2 if others else 0)
+    assert (": of another processor, Another (1234); this is " in capsys.readouterr().err) == bool(others)
 
 
 def test_figures_and_page_are_made_again_when_altered(copied):
@@ -385,6 +401,62 @@ def test_a_cell_stops_at_its_standard_error_whoever_computed_its_tiles(tmp_path,
         cells.write(cell, 1, tiles[1:])  # the first is missing, more than it takes are there
     assert again(tmp_path) == 0
     assert all(np.array_equal(one.final, other.final) for one, other in zip(load(tmp_path / "out"), found, strict=True))
+
+
+def test_a_damaged_tile_of_a_cell_that_has_stopped_is_mended(tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(UNTIL)
+    assert again(tmp_path) == 0
+    before = snapshot(tmp_path / "out")
+    capsys.readouterr()
+    assert cli.main(["status", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1].endswith("nothing is left to do")
+    assert all(line.endswith(" trials, done") for line in said[:-1])
+    file = next((tmp_path / "out").glob("small/tiles/UCB-*/*.tiles"))
+    content = bytearray(file.read_bytes())
+    content[bundles.opened(file).pieces[1].start + 50] ^= 1  # a byte of a tile, not of the summary
+    file.write_bytes(content)
+    assert cli.main(["status", str(tmp_path / "out")]) == 0
+    assert ", 1 of " in capsys.readouterr().out
+    assert run.run([read.read(tmp_path / "small.toml")], tmp_path / "out") == 1
+    assert snapshot(tmp_path / "out") == before
+
+
+def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_path):
+    """A team that answers the last first, beside a plain run; tiles beyond the stop are left out."""
+    (tmp_path / "small.toml").write_text(UNTIL)
+    experiment = read.read(tmp_path / "small.toml")
+    run.run([experiment], tmp_path / "plain")
+
+    def backwards(todos, progress):
+        tasks.run(Backwards(), todos, progress)
+
+    here = kind.here() | {"processor": kind.processor()}
+    stored = run._brought([experiment], tmp_path / "team", here, None, True, backwards)
+    assert snapshot(tmp_path / "team") == snapshot(tmp_path / "plain")
+    assert 6 <= stored < 2 * 40
+
+
+class Backwards:
+    """A team of one worker with eight threads, which answers the last question first."""
+
+    def __init__(self):
+        self.fit, self._asked = {"here": 8}, []
+
+    def look(self):
+        return []
+
+    def ask(self, address, function, *given):
+        self._asked.append((object(), function, given))
+        return self._asked[-1][0]
+
+    def ready(self):
+        return bool(self._asked)
+
+    def come(self):
+        asked, self._asked = self._asked, []
+        for future, function, given in reversed(asked):
+            yield future, function(*given)
 
 
 def test_parts_are_refused_where_cells_stop_by_themselves(tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 from curves import stored
 
 from jaxids import cli
-from jaxids.experiment import bundles, running, status, store
+from jaxids.experiment import bundles, cells, running, status, store
 
 FINALS = np.arange(600.0)
 TABLES = [("UCB", {"delta": 0.1}, {}, FINALS), ("TS", {"delta": 0.1}, {}, FINALS), ("W-TS", {}, {}, FINALS)]
@@ -52,6 +52,17 @@ def test_damage_is_named_wherever_it_is(folder, capsys, monkeypatch):
     assert said(capsys, folder, "--check") == lines
     (folder / "made" / "experiment.json").write_text("{}")
     assert any(line.startswith(f"{folder}/made/experiment.json: damaged, ") for line in said(capsys, folder))
+
+
+def test_a_file_that_is_packed_away_meanwhile_is_no_mistake(folder, capsys, monkeypatch):
+    held = cells.held
+
+    def gone(path):
+        return [*held(path), cells.Held(7, 7, path / "00007.tiles")]
+
+    before = said(capsys, folder)
+    monkeypatch.setattr(cells, "held", gone)
+    assert said(capsys, folder) == before
 
 
 def test_the_time_left_is_that_of_all_runs_at_work(folder, capsys):

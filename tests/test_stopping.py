@@ -118,3 +118,15 @@ def test_the_bias_is_known_better_than_by_the_means_alone_and_agrees_with_them(r
     error = np.std(means, ddof=1) / np.sqrt(4000) / stop.stderr
     assert abs(found.bias - (np.mean(means) - 0.1) / stop.stderr) < SIGMAS * np.hypot(error, found.bias_stderr)
     assert found.bias < -10 * found.bias_stderr
+
+
+def test_a_population_without_spread_stops_at_once_and_has_no_bias():
+    found = statistics.replay(statistics.Stop(0.5, least=10), np.zeros(100), width=5, times=3)
+    assert (found.tiles, found.bias, found.coverage) == (2, 0, 1)
+    assert np.isnan(found.stderr_ratio)
+
+
+@pytest.mark.parametrize(("given", "said"), [({"width": 0}, "width: got 0"), ({"times": 1}, "times: got 1")])
+def test_a_replay_of_nothing_is_refused(given, said):
+    with pytest.raises(ValueError, match=f"^{said}; it takes a whole number from [12] on"):
+        statistics.replay(statistics.Stop(0.5), np.arange(10.0), **given)

@@ -61,9 +61,13 @@ class Progress:
         self._done += work
         self._show(f"{rate(self.rate())} steps/s")
 
+    def less(self, work: int) -> None:
+        """Some steps need not be done."""
+        self._work -= work
+
     def stopped(self, trials: int) -> None:
         """The curve has all the trials it takes, fewer than it might have had."""
-        self._work -= max(0, self._of - trials) * self._steps
+        self.less(max(0, self._of - trials) * self._steps)
         self._of = trials
         self._show(f"{self._rate()} steps/s")
 

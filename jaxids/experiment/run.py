@@ -1,6 +1,7 @@
 """Run experiments: compute the tiles that are not in the store yet, and put them there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -37,8 +38,7 @@ def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None, 
     from jaxids.experiment import fit, tasks, team
 
     say = Progress(0).say
-    with clusters.opened(cluster, say) as client:
-        crew = team.Team(client, fit.policies_of(experiments))
+    with clusters.opened(cluster, say) as client, closing(team.Team(client, fit.policies_of(experiments))) as crew:
         like = crew.settle(experiments, out, say)
         return _brought(experiments, out, like, None, True, partial(tasks.run, crew))
 
@@ -74,7 +74,7 @@ def _brought(
             progress.close()
     for experiment, own in prepared:  # once more: another run may have left its own
         store.seal(out / experiment.name / RECORD, store.as_json(described(experiment, own)))
-    return sum(len(todo.missing) for todo in todos)
+    return sum(todo.stored for todo in todos)
 
 
 def _run_here(todos: Sequence[Todo], progress: Progress) -> None:
@@ -103,26 +103,37 @@ def _of_one_processor(jobs: Sequence[Job], processor: str, alike: bool) -> Itera
 
     Another processor rounds differently: its tiles would not be those of one machine.
     """
-    known = [_processor(job, processor) for job in jobs]
-    others = [(job, of) for job, of in zip(jobs, known, strict=True) if of != processor]
-    said = f"{others[0][0].folder}: of another processor, {others[0][1]}; this is {processor}" if others else ""
-    if others and alike:
-        raise ValueError(f"{said}, whose rounding differs; it takes the same, or another --out")
-    if others:
-        yield f"{said}, and tiles that are missing get its rounding"
+    known = [_processor(job) for job in jobs]
+    yield from _others(zip(jobs, known, strict=True), processor, alike)
     for job, of in zip(jobs, known, strict=True):
-        if store.keep(job.folder / CELL, store.as_json(job.setting | {"processor": of})):
-            yield f"{job.folder / CELL}: damaged; written again"
+        path, content = job.folder / CELL, store.as_json(job.setting | {"processor": of or processor})
+        if not path.exists():
+            store.write(path, content, replace=False)  # of two who find none, the first wins
+        elif of is None and store.keep(path, content):
+            yield f"{path}: damaged; written again"
+    new = [job for job, of in zip(jobs, known, strict=True) if of is None]  # another run may have been the first there
+    yield from _others(((job, _processor(job)) for job in new), processor, alike)
 
 
-def _processor(job: Job, here: str) -> str:
-    """The processor of a cell as it is written down, or the one here."""
+def _others(known: Iterable[tuple[Job, str | None]], processor: str, alike: bool) -> Iterator[str]:
+    """Tell of the first cell that is another processor's, or refuse it."""
+    for job, of in known:
+        if of not in (None, processor):
+            said = f"{job.folder}: of another processor, {of}; this is {processor}"
+            if alike:
+                raise ValueError(f"{said}, whose rounding differs; it takes the same, or another --out")
+            yield f"{said}, and tiles that are missing get its rounding"
+            return
+
+
+def _processor(job: Job) -> str | None:
+    """The processor of a cell, if it is written down."""
     try:
         known = store.from_json(store.read(job.folder / CELL) or b"")
     except ValueError:
-        return here
-    of = str(known.pop("processor", here))
-    return of if known == job.setting else here
+        return None
+    of = known.pop("processor", None)
+    return str(of) if of and known == job.setting else None
 
 
 def _run_job(todo: Todo, run: Callable[[], workers.Run], progress: Progress) -> None:
@@ -134,11 +145,14 @@ def _run_job(todo: Todo, run: Callable[[], workers.Run], progress: Progress) -> 
         progress.compiled()
         yield from todo.still()
 
-    for index, arrays in computed(job.name, job.setting, run, indices()):
-        if not todo.wanted(index, arrays):
-            break
-        writer.add(index, arrays)
-        progress.advance(job.width)
-    writer.flush()
+    try:
+        for index, arrays in computed(job.name, job.setting, run, indices()):
+            if index >= todo.count:
+                break
+            for tile in todo.come(index, arrays):
+                writer.add(*tile)
+            progress.advance(job.width)
+    finally:  # what is finished is kept, whatever comes next
+        writer.flush()
     if todo.stopped:
         progress.stopped(todo.count * job.width)

@@ -1,5 +1,6 @@
 """How far a store is: tiles done, missing and damaged of every cell, and the time left at the pace of those at work."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.load import experiments
 from jaxids.experiment.progress import bar, clock, rate
 from jaxids.experiment.running import Pace, pace
+from jaxids.experiment.stops import Stops, stop_of
 
 __all__ = ["BYTES", "Cell", "Status", "lines", "look"]
 
@@ -79,16 +81,31 @@ def look(folder: Path, all_bytes: bool = False) -> Status:
             damaged.append(str(damage))
             continue
         for cell in table["cells"]:
-            size = _size(path / cell["folder"]) if room >= 0 else 0
-            room -= size
+            room -= _size(path / cell["folder"]) if room >= 0 else 0
+            asked = _asked(path / cell["folder"], cell["setting"], table)
             named = f"{stem(name, cell['panel'])}/{cell['label']}"
-            found.append(_cell(path / cell["folder"], named, cell["setting"], table["trials"], read=room >= 0))
-    at_work = pace(folder.parent if where == [folder] else folder)
+            found.append(_cell(path / cell["folder"], named, cell["setting"], asked, read=room >= 0))
+    at_work = pace(folder.resolve().parent if where == [folder] else folder)
     return Status(folder, tuple(found), tuple(damaged), at_work, read=room >= 0)
 
 
 def _size(folder: Path) -> int:
-    return sum(each.path.stat().st_size for each in cells.held(folder))
+    """Bytes of tiles; of a file that is packed away meanwhile, none."""
+    size = 0
+    for each in cells.held(folder):
+        with contextlib.suppress(FileNotFoundError):
+            size += each.path.stat().st_size
+    return size
+
+
+def _asked(folder: Path, setting: Table, table: Table) -> int:
+    """How many trials a cell takes: those of its experiment, or fewer, if it has stopped by itself."""
+    trials, width, rule = table["trials"], setting["width"], stop_of(table)
+    if not rule:
+        return trials
+    stops = Stops(rule, width, trials)
+    stops.look(cells.look(folder, -(-trials // width), partial(sound.summary, setting, None)).where)
+    return min(trials, stops.tiles * width) if stops.tiles else trials
 
 
 def _cell(folder: Path, name: str, setting: Table, trials: int, read: bool) -> Cell:

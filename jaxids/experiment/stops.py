@@ -34,6 +34,11 @@ class Stops:
         return self._watch.add(index, finals[: self._trials - index * self._width])
 
     @property
+    def seen(self) -> int:
+        """How many tiles have been looked at, from the first on."""
+        return self._watch.tiles
+
+    @property
     def tiles(self) -> int | None:
         """After how many tiles it stopped; None if it has not yet."""
         return self._watch.tiles if self._watch.done else None

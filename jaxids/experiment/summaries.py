@@ -14,7 +14,7 @@ CHANCES = {"median": 0.5, "quantile_90": 0.9, "quantile_99": 0.99}
 def summary(curve: Curve, above: Sequence[float] = ()) -> Table:
     """How many trials, mean, median and upper quantiles, and the probability of more than some borders."""
     found = dict(zip(CHANCES, quantiles(curve.final, list(CHANCES.values())), strict=True))
-    found |= {f"above_{border:g}": curve.tail(border) for border in above}
+    found |= {f"above_{repr(float(border)).removesuffix('.0')}": curve.tail(border) for border in above}
     row = {"trials": len(curve.trials), "mean": float(curve.mean[-1]), "stderr": float(curve.stderr[-1])}
     return row | {key: value for name, each in found.items() for key, value in _named(name, each).items()}
 

@@ -53,20 +53,23 @@ class Dealer:
         self._done = [job.tiles - len(part) for job, part in zip(jobs, missing, strict=True)]
         self._writers = dict[int, cells.Writer]()
         self._sizes = dict[str, float]()  # tasks in a step of a trial, by policy
+        self._stopped = set[int]()
         self._looked, self._waiting = float("-inf"), False
 
     def run(self) -> None:
         """Until all is stored."""
-        while self._next or self._again or self._under_way:
-            if time.monotonic() - self._looked > LOOK:
-                self._look()
-            self._deal()
-            for future, result in self._team.come():
-                self._take(*self._under_way.pop(future, (None, "")), result)
-            if not self._team.ready():
-                time.sleep(IDLE)
-        for writer in self._writers.values():
-            writer.flush()
+        try:
+            while self._next or self._again or self._under_way:
+                if time.monotonic() - self._looked > LOOK:
+                    self._look()
+                self._deal()
+                for future, result in self._team.come():
+                    self._take(*self._under_way.pop(future, (None, "")), result)
+                if not self._team.ready():
+                    time.sleep(IDLE)
+        finally:  # what has come is kept, whatever comes next
+            for writer in self._writers.values():
+                writer.flush()
 
     def _look(self) -> None:
         """Who is there; tasks of those who are not are to be dealt again. Tiles that wait for others are written."""
@@ -130,10 +133,19 @@ class Dealer:
         self._progress.mixed(job.name, self._done[task.job] * job.width, job.trials, task.number * job.work)
 
     def _store(self, number: int, index: int, arrays: Arrays) -> None:
+        """Store a tile that has come, or wait with it for those before it; then it may be known where the job stops."""
+        todo = self._todos[number]
+        if index >= todo.count:
+            return
+        for tile in todo.come(index, arrays):
+            self._write(number, *tile)
+        if todo.stopped and number not in self._stopped:
+            self._stopped.add(number)
+            self._progress.less((len(todo.missing) - todo.stored) * todo.job.work)
+
+    def _write(self, number: int, index: int, arrays: Arrays) -> None:
         """Write a tile; a block that is finished then is packed."""
         job = self._jobs[number]
-        if not self._todos[number].wanted(index, arrays):
-            return
         writer = self._writers.setdefault(number, cells.Writer(job.folder, job.fits))
         writer.add(index, arrays)
         self._done[number] += 1

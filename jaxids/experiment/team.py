@@ -20,6 +20,7 @@ from jaxids.words import in_short
 __all__ = ["Team"]
 
 PATIENCE = 10.0  # seconds after which it is said that there is no worker yet
+ANSWER = 60.0  # seconds that workers are given to answer, if one has
 ASKED = 16  # workers at once
 DIED = ("KilledWorker", "NoValidWorkerError")  # what Dask says of a task whose worker is gone
 
@@ -44,10 +45,10 @@ class Team:
     def settle(self, experiments: Sequence[Experiment], out: Path, say: Callable[[str], None]) -> Table:
         """Wait for the first workers, and tell what kind and processor the run is of.
 
-        If none of them is fit, that is a ValueError.
+        Those that do not answer are not waited for once others have. If none is fit, that is a ValueError.
         """
         here, began, told = fit.facts(self._policies), time.monotonic(), False
-        while not self._found or self._asked:
+        while not self._found or (self._asked and time.monotonic() - began < ANSWER):
             self._ask_new()
             if not (told or self._asked or self._found) and time.monotonic() - began > PATIENCE:
                 told = True
@@ -63,6 +64,10 @@ class Team:
             other = "; another --out begins a new store" if known else ""
             raise ValueError(f"--cluster: all {len(self._refused)} workers are refused{other}")
         return like
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def look(self) -> Iterator[str]:
         """See who is there now, ask new ones for their facts, and say who is refused, and why."""

@@ -18,8 +18,9 @@ class Todo:
 
     def __init__(self, job: Job, missing: list[int]) -> None:
         self.job, self._stops = job, Stops(job.stop, job.width, job.trials) if job.stop else None
+        self._waiting, self.stored = dict[int, Arrays](), 0
         self._look()
-        self.missing = [] if self.stopped else missing
+        self.missing = [index for index in missing if index < self.count]
 
     @property
     def stopped(self) -> bool:
@@ -39,16 +40,22 @@ class Todo:
             if time.monotonic() > until:
                 self._look()
                 there, until = self._listed()
-            if self.stopped:
+            if index >= self.count:
                 return
             if index not in there or index in damaged:
                 yield index
 
-    def wanted(self, index: int, arrays: Arrays) -> bool:
-        """Whether a tile that has been computed is to be stored; the rule of a job that stops by itself looks at it."""
+    def come(self, index: int, arrays: Arrays) -> Iterator[tuple[int, Arrays]]:
+        """The tiles to be stored now that one has come: it, or, if a rule looks at them, those whose turn it is."""
+        self._waiting[index] = arrays
         if self._stops:
             self._stops.add(index, arrays["regret"][-1])
-        return index < self.count
+        for each in sorted(self._waiting):
+            if each < (self._stops.seen if self._stops else self.count):
+                self.stored += 1
+                yield each, self._waiting.pop(each)
+        if self.stopped:
+            self._waiting.clear()
 
     def _look(self) -> None:
         """Look at what is in the store, if where to stop depends on it."""

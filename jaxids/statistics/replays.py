@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxids.statistics.samples import sample_of
 from jaxids.statistics.stopping import Stop, Watch
+from jaxids.words import shown
 
 __all__ = ["Replay", "replay"]
 
@@ -37,6 +38,9 @@ def replay(stop: Stop, population: Any, width: int = 256, times: int = 2000, see
     The mean of a number of tiles that is fixed beforehand has no bias. What that of the same trials is off by is
     subtracted, so that the bias is known many times better than from the means alone.
     """
+    for name, value, least in (("width", width, 1), ("times", times, 2)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name}: got {shown(value)}; it takes a whole number from {least} on")
     values, rng = sample_of("population", population), np.random.default_rng(seed)
     truth, needed = float(values.mean(dtype=float)), (values.std(dtype=float) / stop.stderr) ** 2
     fixed = math.ceil(max(stop.least, needed) / width)
@@ -50,7 +54,7 @@ def replay(stop: Stop, population: Any, width: int = 256, times: int = 2000, see
         float(off.std(ddof=1)) / math.sqrt(times) / target,
         bias / truth if truth else math.nan,
         float(np.mean(np.abs(mean - truth) <= SURE * stderr)),
-        float(stderr.mean()) / spread,
+        float(stderr.mean()) / spread if spread else math.nan,
     )
 
 
