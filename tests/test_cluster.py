@@ -48,7 +48,7 @@ def start(folder, text, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process, timeout=600):
+def ended(process, timeout=90):
     """The code of a run that ends by itself, and what it said."""
     _, said = process.communicate(timeout=timeout)
     return process.returncode, said
@@ -59,7 +59,7 @@ def finished(folder):
     return sum(map(len, found))
 
 
-def wait_for(condition, process=None, timeout=600):
+def wait_for(condition, process=None, timeout=180):
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < timeout
@@ -137,8 +137,9 @@ def test_ten_kills_of_workers_lose_nothing(plain, tmp_path):
         before = finished(tmp_path)
         wait_for(lambda before=before: finished(tmp_path) > before, process)
         time.sleep(moments.uniform(0, 0.5))
-        wait_for(lambda: local_workers(process), process)
-        victim = moments.choice(local_workers(process))
+        while not (there := local_workers(process)):
+            time.sleep(0.02)
+        victim = moments.choice(there)
         victim.kill()
         killed.add(victim.pid)
     assert finished(tmp_path) < 750  # the last one interrupted something, too
@@ -147,6 +148,20 @@ def test_ten_kills_of_workers_lose_nothing(plain, tmp_path):
     assert len(killed) == 10
     assert snapshot(tmp_path / "out") == plain["long"]
     assert len(said.splitlines()) < 30, said  # no tracebacks of Dask
+
+
+@pytest.mark.parametrize("gone", [1.0, 1e9])
+def test_another_worker_is_started_for_one_that_dask_has_given_up(monkeypatch, gone):
+    """As it may one that is killed while it starts. If none were, there would be none for long: the control."""
+    monkeypatch.setattr(cluster, "GONE", gone)
+    with cluster.opened("local:1", print) as client:
+        (nanny,) = client.cluster.workers.values()
+        client.cluster.sync(nanny.close)
+        assert not client.nthreads()
+        until = time.monotonic() + (60 if gone == 1 else 8)
+        while time.monotonic() < until and not client.nthreads():
+            time.sleep(0.1)
+        assert bool(client.nthreads()) == (gone == 1)
 
 
 def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):

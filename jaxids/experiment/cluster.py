@@ -5,16 +5,19 @@ import logging
 import re
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
+from threading import Event, Thread
 from typing import Any
 
 __all__ = ["named", "opened"]
 
 ANSWER = 10.0  # seconds in which a scheduler answers
+GONE = 10.0  # seconds after which a local worker that has no process is given up
 TAKES = "local:N, workers on this machine, or the address of a Dask scheduler, as tcp://host:8786"
 ENVIRONMENT = {  # of local workers: Dask's own would have linear algebra round otherwise, on one thread
     "MALLOC_TRIM_THRESHOLD_": "65536",
@@ -57,7 +60,8 @@ def opened(text: str, say: Callable[[str], None]) -> Iterator[Any]:
         yield client
 
 
-def _local(distributed: Any, count: int) -> Any:
+@contextmanager
+def _local(distributed: Any, count: int) -> Iterator[Any]:
     """Workers on this machine, which only this machine can reach."""
     configured = importlib.import_module("dask.config").set
 
@@ -71,9 +75,32 @@ def _local(distributed: Any, count: int) -> Any:
 
     here, none = "127.0.0.1", "127.0.0.1:0"
     addresses = {"host": here, "dashboard_address": none, "worker_dashboard_address": none}
-    quiet = {"distributed.nanny.pre-spawn-environ": ENVIRONMENT}
-    with configured(quiet), ThreadPoolExecutor(1, initializer=block) as thread:
-        start = thread.submit(
-            distributed.LocalCluster, n_workers=count, threads_per_worker=1, processes=True, memory_limit=0, **addresses
-        )
-        return start.result()
+    given = {"n_workers": count, "threads_per_worker": 1, "processes": True, "memory_limit": 0, **addresses}
+    with configured({"distributed.nanny.pre-spawn-environ": ENVIRONMENT}):
+        with ThreadPoolExecutor(1, initializer=block) as thread:
+            started = thread.submit(distributed.LocalCluster, **given).result()
+        with started as cluster, _tended(cluster):
+            yield cluster
+
+
+@contextmanager
+def _tended(cluster: Any) -> Iterator[None]:
+    """Start another worker for one that is gone for good: Dask gives some up that are killed while they start."""
+    over, since = Event(), dict[Any, float]()
+
+    def tend() -> None:
+        while not over.wait(1.0):
+            for name, nanny in list(cluster.workers.items()):
+                if nanny.is_alive():
+                    since.pop(name, None)
+                elif time.monotonic() - since.setdefault(name, time.monotonic()) > GONE:
+                    since[name] = float("inf")  # once
+                    cluster.scale(len(cluster.worker_spec) + 1)
+
+    thread = Thread(target=tend, name="tend", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
