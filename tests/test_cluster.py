@@ -48,7 +48,7 @@ def start(folder, text, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process, timeout=90):
+def ended(process, timeout=180):
     """The code of a run that ends by itself, and what it said."""
     _, said = process.communicate(timeout=timeout)
     return process.returncode, said
