@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -190,17 +191,35 @@ def test_parts_are_refused_on_another_processor_and_a_run_says_so(copied, monkey
     assert snapshot(copied / "out") == before
 
 
-@pytest.mark.parametrize("others", ["Another (1234)", None])
-def test_a_part_that_begins_just_after_one_on_another_processor_is_refused(tmp_path, monkeypatch, capsys, others):
+@pytest.mark.parametrize(
+    ("others", "moment"), [("Another (1234)", "read"), ("Another (1234)", "write"), (None, "write")]
+)
+def test_a_part_that_begins_just_after_one_on_another_processor_is_refused(
+    tmp_path, monkeypatch, capsys, others, moment
+):
     """Both found no cell written down; without the other it runs, as a control."""
     (tmp_path / "small.toml").write_text(SMALL)
-    write = store.write
+    write, processor, begun = store.write, run._processor, []
+
+    def other(job):
+        if others and job.folder not in begun:
+            begun.append(job.folder)
+            write(job.folder / fit.CELL, store.as_json(job.setting | {"processor": others}))
+
+    def read(job):
+        found = processor(job)
+        if moment == "read":
+            other(job)
+        return found
 
     def second(path, content, replace=True):
-        if path.name == fit.CELL and others:
-            write(path, store.as_json(store.from_json(content) | {"processor": others}))
+        if path.name == fit.CELL and moment == "write":
+            folder, setting = path.parent, store.from_json(content)
+            setting.pop("processor")
+            other(SimpleNamespace(folder=folder, setting=setting))
         write(path, content, replace)
 
+    monkeypatch.setattr(run, "_processor", read)
     monkeypatch.setattr(store, "write", second)
     assert again(tmp_path, "--part", "1/2") == (2 if others else 0)
     assert (": of another processor, Another (1234); this is " in capsys.readouterr().err) == bool(others)

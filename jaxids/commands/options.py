@@ -68,20 +68,14 @@ def part(text: str) -> Any:
     """A share of the tiles, as 3/10."""
     from jaxids.experiment import parts
 
-    try:
-        return parts.named(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return _named(parts.named, text)
 
 
 def cluster(text: str) -> str:
     """Where workers are."""
     from jaxids.experiment import cluster
 
-    try:
-        return cluster.named(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return _named(cluster.named, text)
 
 
 def target(text: str) -> str:
@@ -93,8 +87,13 @@ def target(text: str) -> str:
 
 def output(text: str) -> str:
     """A file to write to, or standard output."""
+    return _named(outputs.named, text)
+
+
+def _named(named: Callable[[str], Any], text: str) -> Any:
+    """What text names to another module; its ValueError as the parser's."""
     try:
-        return outputs.named(text)
+        return named(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

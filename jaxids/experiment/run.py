@@ -105,14 +105,15 @@ def _of_one_processor(jobs: Sequence[Job], processor: str, alike: bool) -> Itera
     """
     known = [_processor(job) for job in jobs]
     yield from _others(zip(jobs, known, strict=True), processor, alike)
-    for job, of in zip(jobs, known, strict=True):
-        path, content = job.folder / CELL, store.as_json(job.setting | {"processor": of or processor})
+    new = [job for job, of in zip(jobs, known, strict=True) if of is None]
+    for job in new:
+        path, content = job.folder / CELL, store.as_json(job.setting | {"processor": processor})
         if not path.exists():
             store.write(path, content, replace=False)  # of two who find none, the first wins
-        elif of is None and store.keep(path, content):
+        elif _processor(job) is None:
+            store.write(path, content)
             yield f"{path}: damaged; written again"
-    new = [job for job, of in zip(jobs, known, strict=True) if of is None]  # another run may have been the first there
-    yield from _others(((job, _processor(job)) for job in new), processor, alike)
+    yield from _others(((job, _processor(job)) for job in new), processor, alike)  # another run may have been first
 
 
 def _others(known: Iterable[tuple[Job, str | None]], processor: str, alike: bool) -> Iterator[str]:
