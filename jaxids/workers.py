@@ -16,7 +16,8 @@ from jaxtyping import Array, Key
 
 from jaxids import apart, compiler, executables, faults, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
-from jaxids.tiles import Hook, compiled, halves, tile_width
+from jaxids.tiles import Hook, compiled, halves
+from jaxids.widths import tile_width
 
 __all__ = ["Run", "Tile", "cores", "placed", "prepared", "run"]
 

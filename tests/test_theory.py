@@ -24,7 +24,7 @@ from jaxids import (
     ratio,
     series,
     simulate,
-    tiles,
+    widths,
 )
 from jaxids.experiment import load
 from jaxids.report import theory
@@ -251,7 +251,7 @@ def test_an_action_that_tells_nothing_makes_an_infinite_bound_and_no_error():
     """The zero vector has no variance: its ratio is infinite, and so is the bound from then on."""
     zero = problems.linear([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.6, 0.8], 0.5)
     record = ["ratio_sum", "surrogate_sum"]
-    trials = 2 * tiles.tile_width(zero, "cpu")
+    trials = 2 * widths.tile_width(zero, "cpu")
     kept = simulate(zero, policies.epsilon_greedy(5.0), key=KEY, trials=trials, steps=20, record=record)
     assert np.isinf(kept.series["ratio_sum"].final).any()
     assert np.isinf(kept.series["ratio_sum"].mean[-1])

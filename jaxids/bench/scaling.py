@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxids import outputs, policies, problems, tiles
+from jaxids import outputs, policies, problems, widths
 from jaxids.bench.measure import instance, machine
 from jaxids.bench.table import line, number, progress
 from jaxids.simulator import simulate
@@ -91,7 +91,7 @@ def cells(row: Row) -> list[str]:
 
 def needed(dim: int, actions: int, fresh: bool) -> float:
     """Bytes of all tiles under way: actions, with what it takes to draw or spread them, and what is known of each."""
-    width = tiles.tile_width(problems.unit_ball(actions, dim), "cpu")
+    width = widths.tile_width(problems.unit_ball(actions, dim), "cpu")
     numbers = (4 if fresh else 2) * dim * actions + 2 * dim**2 + 20 * actions
     return jnp.zeros(()).dtype.itemsize * cores() * width * numbers
 
@@ -99,7 +99,7 @@ def needed(dim: int, actions: int, fresh: bool) -> float:
 def measure(name: str, dim: int, actions: int, setup: Setup) -> Row:
     """Time one policy at one size."""
     problem, policy = _problem(dim, actions, setup.fresh), policies.PAPER[name]
-    width = tiles.tile_width(problem, "cpu")
+    width = widths.tile_width(problem, "cpu")
 
     def seconds(steps: int) -> float:
         start = time.process_time()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxids import loops, planes, policies, problems, tiles
+from jaxids import loops, planes, policies, problems, tiles, widths
 from jaxids.agreement import Outcome
 from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
@@ -108,7 +108,7 @@ def cpu() -> Any:
 def places(setup: Setup) -> list[Place]:
     """Every way to run here, first what the others are compared with; kernels, which may end the process, last."""
     device, host, names = accelerator(), cpu(), tuple(setup.names)
-    width = tiles.tile_width(problems.unit_ball(30, 3), CPU)
+    width = widths.tile_width(problems.unit_ball(30, 3), CPU)
     found = [] if host is None else [Place(CPU, host, loops.Way(), width, names)]
     if device is None:
         laid_out = partial(Place, device=host, width=LANES, timed=False)

@@ -16,7 +16,7 @@ from jaxids.experiment import meanings, policy_names
 from jaxids.experiment.keys import Table
 from jaxids.experiment.problem_keys import MOST_POINTS
 from jaxids.problems import Fixed, Instance, Noise, Problem, functions
-from jaxids.tiles import tile_width
+from jaxids.widths import tile_width
 
 __all__ = [
     "GENERATOR",
