@@ -4,6 +4,7 @@ Mistakes end with one line on standard error that names the argument, what it go
 """
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -63,6 +64,7 @@ def script() -> None:
     interrupts.catch()
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever windows there are; a wrong one would end it all
     _open_streams()
+    gc.set_threshold(50_000, 20, 100)  # tracing makes many objects and few cycles: looking for them took a tenth of it
     code = main()
     try:
         _flush()

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import checks, draws, lanes, ratio
+from jaxids import checks, draws, lanes, nodes, ratio
 from jaxids.types import Number
 
 __all__ = ["Action", "Band", "Most", "Solver", "Surfaces", "beta", "floored", "solved"]
@@ -63,7 +62,7 @@ def floored(values: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
 
 
 @partial(
-    jax.tree_util.register_dataclass,
+    nodes.register,
     data_fields=("state", "features", "rho", "delta", "lam", "norm_bound", "scale"),
     meta_fields=("belief",),
 )

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
-from jaxids import checks
+from jaxids import checks, nodes
 from jaxids.types import Point
 
 __all__ = ["Ball", "Box", "Domain", "ball", "box", "check", "even"]
 
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 def even(count: int, dim: int) -> np.ndarray:

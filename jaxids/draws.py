@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from jaxids import lanes
+from jaxids import lanes, nodes
 
 __all__ = ["Stream", "centred", "child", "normal", "stream", "threefry", "uniform", "words"]
 
@@ -24,7 +24,7 @@ SITE_BITS = 16  # of a counter's 32; the rest count the numbers of one draw
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("words", "step", "site"), meta_fields=("depth",))
+@partial(nodes.register, data_fields=("words", "step", "site"), meta_fields=("depth",))
 @dataclass(frozen=True)
 class Stream:
     """The words of each lane's key, and a place in its sequence: a step, and a site within it."""

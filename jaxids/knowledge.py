@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxids import nodes
 from jaxids.confidence import Action, Band
 
 __all__ = ["Bounded", "Knowledge", "Known", "bounded", "known"]
 
-register = partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=())
+register = partial(nodes.register, data_fields=(), meta_fields=())
 
 
 @runtime_checkable

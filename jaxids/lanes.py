@@ -9,7 +9,7 @@ the compensated sum that lets single precision hold an estimate over millions of
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -45,6 +45,7 @@ TERMS = 16  # products added in one loop
 MOST = 64  # turns of a loop, should rounding go in circles
 
 Value = TypeVar("Value")
+OfTwo = Callable[[Array, Array], Array]
 
 
 def shared(value: Value) -> Value:
@@ -59,39 +60,51 @@ class Best(NamedTuple):
     value: Float[Array, "..."]
 
 
-def first_min(values: Float[Array, "K ..."]) -> Best:
-    """The smallest entry along the leading axis; the lowest index wins a tie."""
-    return _first(lax.lt, values)
+def _itself(row: Array) -> Array:
+    return row
 
 
-def first_max(values: Float[Array, "K ..."]) -> Best:
-    """The largest entry along the leading axis; the lowest index wins a tie."""
-    return _first(lax.gt, values)
+def first_min(*arrays: Float[Array, "K ..."], of: Callable[..., Array] = _itself) -> Best:
+    """The smallest entry along the leading axis, or the row of which a function is smallest; the lowest index wins."""
+    return _first(lax.lt, of, arrays)
 
 
-def _first(beats: Callable[[Array, Array], Array], values: Float[Array, "K ..."]) -> Best:
-    """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups."""
-    rows = values.shape[0]
-    if rows > UNROLL and values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
+def first_max(*arrays: Float[Array, "K ..."], of: Callable[..., Array] = _itself) -> Best:
+    """The largest entry along the leading axis, or the row of which a function is largest; the lowest index wins."""
+    return _first(lax.gt, of, arrays)
+
+
+def _first(beats: OfTwo, of: Callable[..., Array], arrays: Sequence[Array]) -> Best:
+    """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups.
+
+    On a CPU a function is called row by row, so that there is no array of all its values in between.
+    """
+    if not layouts.current().barriers:
+        of, arrays = _itself, (of(*arrays),)
+    rows, *lanes = arrays[0].shape
+    if rows > UNROLL and not lanes:  # without lanes a loop over rows is as good, and a short program
+        values = of(*arrays)
         arg = jnp.argmin(values) if beats is lax.lt else jnp.argmax(values)
         return Best(arg.astype(jnp.int32), values[arg])
-    start = Best(jnp.zeros(values.shape[1:], jnp.int32), values[0])
     if rows <= PARTS * UNROLL:
+        best = Best(jnp.zeros(lanes, jnp.int32), of(*(array[0] for array in arrays)))
         for row in range(0, rows, UNROLL):
-            start = _chain(beats, start, row, values[row : row + UNROLL])
-        return start
+            best = _chain(beats, of, best, row, [array[row : row + UNROLL] for array in arrays])
+        return best
     whole = rows - rows % UNROLL
-    groups = jnp.moveaxis(values[:whole].reshape(-1, UNROLL, *values.shape[1:]), 1, 0)
-    within = _chain(beats, Best(jnp.zeros(groups.shape[1:], jnp.int32), groups[0]), 0, groups)
-    group, value = _first(beats, within.value)
-    return _chain(beats, Best(group * UNROLL + pick(within.arg, group), value), whole, values[whole:])
+    groups = [jnp.moveaxis(array[:whole].reshape(-1, UNROLL, *lanes), 1, 0) for array in arrays]
+    start = of(*(group[0] for group in groups))
+    within = _chain(beats, of, Best(jnp.zeros(start.shape, jnp.int32), start), 0, groups)
+    group, value = _first(beats, _itself, (within.value,))
+    rest = [array[whole:] for array in arrays]
+    return _chain(beats, of, Best(group * UNROLL + pick(within.arg, group), value), whole, rest)
 
 
-def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows: Float[Array, "n ..."]) -> Best:
+def _chain(beats: OfTwo, of: Callable[..., Array], start: Best, first: int, arrays: Sequence[Array]) -> Best:
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
-    for place in range(int(first == 0), rows.shape[0]):  # not by jnp.where, a call, which takes longer to trace
-        row = lax.index_in_dim(rows, place, keepdims=False)
+    for place in range(int(first == 0), arrays[0].shape[0]):  # not by jnp.where, a call, which takes longer to trace
+        row = of(*(lax.index_in_dim(array, place, keepdims=False) for array in arrays))
         better = beats(row, best)
         arg = lax.select(better, lax.full_like(arg, first + place), arg)
         best = lax.select(better, row, best)
@@ -100,12 +113,12 @@ def _chain(beats: Callable[[Array, Array], Array], start: Best, first: int, rows
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
-    return _folded(operator.add, values * 0) == 0
+    return _folded(operator.add, values, lambda row: row * 0) == 0
 
 
 def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
-    return _folded(operator.add, lax.abs(values) - values) == 0
+    return _folded(operator.add, values, lambda row: lax.abs(row) - row) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
@@ -113,14 +126,16 @@ def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
     return jnp.any(_folded(operator.or_, marks) if marks.ndim > 1 else marks)
 
 
-def _folded(combine: Callable[[Array, Array], Array], values: Array) -> Array:
-    """All rows in one, by one chain or, of many, `UNROLL` parts at a time; their order must not matter."""
+def _folded(combine: OfTwo, values: Array, of: Callable[[Array], Array] = _itself) -> Array:
+    """All rows, or a function of each, in one; of many rows, `UNROLL` parts at a time. Their order must not matter."""
+    if not layouts.current().barriers:
+        values, of = of(values), _itself
     rows = values.shape[0]
     if rows <= UNROLL:
-        return functools.reduce(combine, values)
+        return functools.reduce(combine, map(of, values))
     whole = rows - rows % UNROLL
-    parts = functools.reduce(combine, values[:whole].reshape(UNROLL, -1, *values.shape[1:]))
-    return functools.reduce(combine, values[whole:], _folded(combine, parts))
+    parts = functools.reduce(combine, map(of, values[:whole].reshape(UNROLL, -1, *values.shape[1:])))
+    return functools.reduce(combine, map(of, values[whole:]), _folded(combine, parts))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
@@ -155,16 +170,14 @@ def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
 
 
 def settled(turn: Callable[[Value], Value], unsettled: Callable[[Value], Bool[Array, "..."]], start: Value) -> Value:
-    """Turn after turn until no lane is unsettled, `MOST` at most, or as many as the layout writes out."""
-    layout, value = layouts.current(), start
-    for _ in range(layout.written_out):
-        value = shared(turn(value))
+    """Turn after turn until no lane is unsettled, `MOST` at most, or as many as the layout has in a loop of all."""
+    layout = layouts.current()
     if not layout.loops:
-        return value
+        return functools.reduce(lambda value, _: turn(value), range(layout.turns), start)
     value, _ = lax.while_loop(
         lambda state: jnp.any(unsettled(state[0])) & (state[1] < MOST),
         lambda state: (turn(state[0]), state[1] + 1),
-        (value, layout.written_out),
+        (start, 0),
     )
     return value
 

@@ -20,13 +20,13 @@ class Layout(NamedTuple):
     barriers: bool  # `shared` is one, else nothing
     selects: float  # rows up to which `pick` is a chain of selects; from more it loads by index
     flat: bool  # whether it loads by one number, the place in memory, else by one for each axis
-    written_out: int  # turns of a loop before the loop itself
     loops: bool  # whether loops may end when the slowest lane is done, and rare work be left out; else all is done
+    turns: int = 0  # of a loop that may not
 
 
-CPU = Layout(barriers=True, selects=0, flat=True, written_out=3, loops=True)
-ACCELERATOR = Layout(barriers=False, selects=32, flat=False, written_out=5, loops=False)  # enough: tests/test_ratio.py
-KERNEL = Layout(barriers=False, selects=float("inf"), flat=False, written_out=0, loops=True)
+CPU = Layout(barriers=True, selects=0, flat=True, loops=True)
+ACCELERATOR = Layout(barriers=False, selects=32, flat=False, loops=False, turns=5)  # enough: tests/test_ratio.py
+KERNEL = Layout(barriers=False, selects=float("inf"), flat=False, loops=True)
 _CURRENT: ContextVar[Layout] = ContextVar("layout", default=CPU)
 
 

@@ -13,12 +13,13 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.tree_util import Partial
 from jaxtyping import Array
 
+from jaxids import nodes
 from jaxids.types import Point
 
 __all__ = ["Structure", "as_program", "as_tree", "settled"]
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=("function",))
+@partial(nodes.register, data_fields=(), meta_fields=("function",))
 @dataclass(frozen=True, repr=False)
 class Structure:
     """A plain function as a pytree without leaves."""

@@ -165,8 +165,10 @@ def _step(
     return _Carry(agent, regret, fault, series, kept, totals)
 
 
-def _begin(problem: Problem, key: Key[Array, ""], first: Int[Array, ""], *, width: int) -> Trials:
-    """The trials of a tile from a number on."""
+def _begin(
+    problem: Problem, key: Key[Array, ""], first: Int[Array, ""], *, width: int, kinds: tuple[type, ...] = ()
+) -> Trials:
+    """The trials of a tile from a number on; `nodes.kinds` of the problem keep its program apart from another's."""
     return begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
 
 
@@ -180,8 +182,9 @@ def _rest(
     record: Hook | None,
     total: Hook | None,
     way: loops.Way = CPU,
+    kinds: tuple[type, ...] = (),
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
-    """All steps of trials, and what is recorded of them."""
+    """All steps of trials, and what is recorded of them; `nodes.kinds` of problem and policy keep programs apart."""
     width, hooks = trials.noise.shape[-1], _Hooks(series, record, total)
     if way.folded:
         trials = loops.fold(trials._replace(contexts=()))
@@ -275,10 +278,10 @@ def _jitted(function: Callable[..., Any], platform: str, *static: str) -> Any:
 @cache
 def compiled(platform: str) -> Callable[..., tuple[dict[str, Array], Any, Any, faults.Fault]]:
     """The jitted tile of a platform."""
-    return _jitted(_run_tile, platform, "width", *HOOKS, "way")
+    return _jitted(_run_tile, platform, "width", *HOOKS, "way", "kinds")
 
 
 @cache
 def halves(platform: str) -> tuple[Any, Any]:
     """The jitted tile as two programs: its beginning, which is one for all policies, and the rest."""
-    return _jitted(_begin, platform, "width"), _jitted(_rest, platform, *HOOKS, "way")
+    return _jitted(_begin, platform, "width", "kinds"), _jitted(_rest, platform, *HOOKS, "way", "kinds")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import apart, compiler, executables, faults, policies, ways
+from jaxids import apart, compiler, executables, faults, nodes, policies, ways
 from jaxids.problems import Changing, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
 from jaxids.widths import tile_width
@@ -87,8 +87,9 @@ class Run:
             whole = made(compiled(device.platform), problem, policy, key, 0, self.at, width=self.width, **self.static)
             return lambda first: whole(problem, policy, key, first, self.at)
         begin, rest = halves(device.platform)
-        trials = begin.eval_shape(problem, key, 0, width=self.width)
-        begins = made(begin, problem, key, 0, width=self.width)
+        given = {"width": self.width, "kinds": nodes.kinds(problem)}
+        trials = begin.eval_shape(problem, key, 0, **given)
+        begins = made(begin, problem, key, 0, **given)
         plays = made(rest, problem, policy, trials, self.at, **self.static)
         return lambda first: plays(problem, policy, begins(problem, key, first), self.at)
 
@@ -149,7 +150,8 @@ def prepared(
     apart.check(problem, policy, hooks)
     platform = devices[0].platform
     width = tile_width(problem, platform)
-    static = {"series": tuple((series or {}).items()), "record": record, "total": total}
+    static: dict[str, Any] = {"series": tuple((series or {}).items()), "record": record, "total": total}
+    static |= {"kinds": nodes.kinds((problem, policy))}
     everywhere = [placed((problem, policy, key), device) for device in devices]
     first = partial(compiled(platform), *everywhere[0], 0, width=width, **static)
     static |= {"way": ways.chosen(problem, policy, platform, at, hooks, first)}

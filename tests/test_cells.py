@@ -77,7 +77,7 @@ def test_tiles_that_come_quickly_share_a_file_and_slow_ones_do_not_wait(cell, mo
     for index, seconds in enumerate([0, 0.2, 0.2, 0.2, 5, 5]):
         now[0] += seconds
         writer.add(index, other(index))
-    assert names(cell) == ["00000.tiles", "00001-00003.tiles", "00004.tiles", "00005.tiles"]
+    assert names(cell) == ["00000-00003.tiles", "00004.tiles", "00005.tiles"]
     writer.add(6, other(6))
     writer.add(8, other(8))  # does not follow
     assert "00006.tiles" in names(cell)

@@ -25,7 +25,7 @@ def test_what_is_left_out_compiles_here():
 
 def test_what_is_refused_is_found_by_trying(monkeypatch):
     assert not compiler._compiles({"xla_no_such_option": "1"})
-    tried, both = [], f"{compiler.BARRIERS},{compiler.THREADS}"
+    tried, threads = [], f"{compiler.THREADS},{compiler.IDLE}"
 
     def refuses_barriers(given):
         tried.append(given["xla_disable_hlo_passes"])
@@ -33,8 +33,8 @@ def test_what_is_refused_is_found_by_trying(monkeypatch):
 
     monkeypatch.setattr(compiler, "_compiles", refuses_barriers)
     monkeypatch.setattr(jaxlib.version, "__version_info__", (0, 10, 2))
-    assert compiler.options("cpu") == {"xla_disable_hlo_passes": compiler.THREADS}
-    assert tried == [both, compiler.THREADS]
+    assert compiler.options("cpu") == {"xla_disable_hlo_passes": threads}
+    assert tried == [f"{compiler.BARRIERS},{threads}", threads]
 
 
 def test_a_compiler_that_takes_neither_is_told_nothing(monkeypatch):

@@ -107,7 +107,7 @@ def test_what_reads_is_built_or_refused_by_name(tmp_path):
 
 
 def test_assignments_are_taken_or_refused_by_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(run, "run", lambda *_: 0)
+    monkeypatch.setattr(run, "run", lambda *_, **__: 0)
     monkeypatch.setattr(page, "update", lambda *_: None)
     rng, path, faults, taken = np.random.default_rng(3), tmp_path / "some.toml", [], 0
     path.write_text(mutations.PAIRS, encoding="utf-8")

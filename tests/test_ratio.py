@@ -84,6 +84,14 @@ def test_hulls_of_three_thousand_points(x64):
         np.testing.assert_allclose(psi(probabilities(mix, 3000), gap, gain), bound, rtol=tolerance)
 
 
+def test_a_gap_of_zero_is_the_best_wherever_it_is(dtype):
+    gap = jnp.asarray([[1, 1, 2, 3], [0, 2, 0, 3], [2, 0, 0, 3]], dtype)
+    gain = jnp.asarray([[1, 1, 0, 0], [0, 1, 0, 0], [2, 0, 1, 0]], dtype)
+    mix = ratio.exact(gap, gain)
+    np.testing.assert_array_equal(mix.value, [0, 0, 0, np.inf])
+    assert [int(mix.first[0]), int(mix.first[1]), int(mix.first[2])] == [1, 2, 1]
+
+
 def test_conventions(dtype):
     cases = [  # gaps, gains and the least Ψ
         ([0, 1], [0, 1], 0),
@@ -269,13 +277,13 @@ def met():
     return [jnp.asarray(np.concatenate(each, axis=1)) for each in zip(*found, strict=True)]
 
 
-@pytest.mark.parametrize(("passes", "enough"), [(layouts.ACCELERATOR.written_out, True), (1, False)])
+@pytest.mark.parametrize(("passes", "enough"), [(layouts.ACCELERATOR.turns, True), (1, False)])
 def test_the_passes_of_an_accelerator_are_enough(met, passes, enough):
     """As many as it writes out find every minimum that the CPU's loop finds; one pass does not."""
 
     @jax.jit
     def solved(gap, gain):
-        with layouts.laid_out(layouts.ACCELERATOR._replace(written_out=passes)):
+        with layouts.laid_out(layouts.ACCELERATOR._replace(turns=passes)):
             return ratio.exact(gap, gain).value
 
     best = np.asarray(jax.jit(ratio.exact)(*met).value)

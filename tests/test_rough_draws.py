@@ -103,7 +103,7 @@ def test_best_points_are_distributed_as_on_a_fine_grid(interval):
     assert np.mean(at_grid) < np.mean(value)
     assert abs(np.mean(value) - np.mean(highest)) < 0.15 * np.std(highest)
     fixed = np.concatenate([field.state.points[:, 0], field.basis.basis.points[0, 2:]])  # after the corners
-    assert not np.any(np.isin(action, fixed))
+    assert np.sum(np.isin(action, fixed)) < 5  # 0.15 expected, as numbers are rounded: once in a million runs
     assert len(np.unique(action)) > 0.97 * COUNT  # the corners alone are met again
 
 

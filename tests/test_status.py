@@ -85,7 +85,11 @@ def test_a_run_keeps_a_note_while_it_lives_which_goes_with_it(tmp_path, monkeypa
     time.sleep(0.05)
     assert not os.listdir(tmp_path)
     dead = store.part_of(tmp_path / "running").name.replace(f"~{os.getpid()}~", "~999999~")
-    (tmp_path / dead).touch()
+    note = json.dumps({"rate": 1.0, "time": time.time()})
+    (tmp_path / store.part_of(tmp_path / "running").name).write_text(note)
+    assert running.pace(tmp_path) == (1, 1.0)
+    os.replace(next(tmp_path.iterdir()), tmp_path / dead)  # killed a moment ago
+    assert running.pace(tmp_path) == (0, 0)
     store.clean(tmp_path)
     assert not os.listdir(tmp_path)
 

@@ -10,7 +10,7 @@ from jaxids.beliefs import kept, linear, shared
 
 __all__ = ["is_linear", "suited"]
 
-FEW = 16  # dimensions below which nothing is kept
+FEW = 13  # dimensions below which nothing is kept
 
 
 def is_linear(belief: Any) -> bool:

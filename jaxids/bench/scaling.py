@@ -23,7 +23,7 @@ from jaxids.workers import cores
 __all__ = ["POLICIES", "Row", "Setup", "measure", "needed", "run", "sizes"]
 
 POLICIES = ("W-UCB", "W-TS", "IDS-UCB")
-DIMS, ACTIONS = (2, 5, 15, 16, 30, 60, 100, 200), (10, 100, 1000, 10_000, 100_000)  # 15 and 16: two forms of belief
+DIMS, ACTIONS = (2, 5, 12, 13, 30, 60, 100, 200), (10, 100, 1000, 10_000, 100_000)  # 12 and 13: two forms of belief
 AT = 1000, 60  # K where d grows, and d where K grows
 SECONDS = 0.5  # that a timed run takes, roughly
 MEMORY = 8e9  # bytes that a size may need

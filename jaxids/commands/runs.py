@@ -68,15 +68,15 @@ def _run(arguments: argparse.Namespace) -> None:
 
     checks.devices()
     from jaxids.experiment import run
-    from jaxids.report import page
+    from jaxids.report import early, page
 
-    run.run(experiments, out, arguments.part, arguments.cluster)
-    if arguments.part:
-        print(
-            f"part {arguments.part.number} of {arguments.part.of} is done; `jaxids status {out}` tells what is missing"
-        )
+    if part := arguments.part:
+        run.run(experiments, out, part)
+        print(f"part {part.number} of {part.of} is done; `jaxids status {out}` tells what is missing")
         return
-    page.update(out, [experiment.name for experiment in experiments])
+    with early.Early(out) as figures:
+        run.run(experiments, out, cluster=arguments.cluster, finished=figures.finished)
+        page.update(out, [experiment.name for experiment in experiments], figures)
 
 
 def add_status(commands: Any) -> None:

@@ -223,7 +223,7 @@ class Writer:
 
     def __init__(self, folder: Path, fits: Fits) -> None:
         self._folder, self._fits = folder, fits
-        self._first, self._tiles, self._size, self._last = 0, list[Arrays](), 0, 0.0
+        self._first, self._tiles, self._size, self._last = 0, list[Arrays](), 0, time.monotonic()
 
     def add(self, index: int, arrays: Arrays) -> None:
         """One more tile."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +79,10 @@ def setting_of(setting: Table, like: Table, width: int) -> Table:
 
 def _steps(setting: Table) -> np.ndarray:
     """The steps at which a cell's series are recorded."""
-    return simulator.recorded_steps(setting["steps"], setting["points"])
+    return _recorded(setting["steps"], setting["points"])
+
+
+_recorded = cache(simulator.recorded_steps)  # asked again for every file of a store; nobody writes to it
 
 
 def described(experiment: Experiment, jobs: Sequence[Job]) -> Table:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxids import moments
-from jaxids.experiment import cells, sound, store
+from jaxids.experiment import bundles, cells, sound, store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
@@ -122,7 +122,7 @@ def _summed(
             raise store.damaged(bundle.path, "its steps are not of this cell")
         before, at = bundle, index - bundle.first
         width = summary.series["regret"][2].shape[1]
-        cut = next(cells.tiles(path, [index], fits)) if left < width else None  # not all of its trials are asked for
+        cut = _tile(path, bundle, index, fits) if left < width else None  # not all of its trials are asked for
         for name, series in kept.items():
             if cut is None:
                 series.add(summary.moments(name, at), summary.series[name][2][at])
@@ -131,6 +131,14 @@ def _summed(
         digest.update(f"{path.name} {index} {min(left, width)} {bundle.pieces[at].sha256}".encode())
         left -= width
     return {name: series.done() for name, series in kept.items()}, digest.hexdigest()
+
+
+def _tile(path: Path, bundle: bundles.Bundle, index: int, fits: cells.Fits) -> bundles.Arrays:
+    """The arrays of a tile, from the file where it was found, or where it was packed meanwhile."""
+    try:
+        return bundles.decoded(bundle.path, path.name, bundle.tile(index))
+    except FileNotFoundError:
+        return next(cells.tiles(path, [index], fits))
 
 
 def _trials(indices: list[int], width: int, asked: int) -> np.ndarray:

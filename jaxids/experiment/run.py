@@ -1,6 +1,7 @@
 """Run experiments: compute the tiles that are not in the store yet, and put them there."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -23,17 +24,25 @@ from jaxids.experiment.todo import Todo
 __all__ = ["jobs_of", "run"]
 
 Compute = Callable[[Sequence[Todo], Progress], None]  # compute what is left to do, and store it
+Finished = Callable[[str], None]
 
 
-def run(experiments: Sequence[Experiment], out: Path, part: Part | None = None, cluster: str | None = None) -> int:
+def run(
+    experiments: Sequence[Experiment],
+    out: Path,
+    part: Part | None = None,
+    cluster: str | None = None,
+    finished: Finished = lambda name: None,
+) -> int:
     """Bring the store of every experiment up to date, or do a part of that, and return how many tiles it took.
 
-    A cluster is one that `cluster.named` knows; its workers compute, and this process stores.
+    A cluster is one that `cluster.named` knows; its workers compute, and this process stores. Without one, `finished`
+    is told the name of each experiment that is, in another thread.
     """
     build.check_generator()
     if cluster is None:
         here = kind.here() | {"processor": kind.processor()}
-        return _brought(experiments, out, here, part, part is not None, _run_here)
+        return _brought(experiments, out, here, part, part is not None, partial(_run_here, finished))
     from jaxids.experiment import cluster as clusters
     from jaxids.experiment import fit, tasks, team
 
@@ -77,17 +86,41 @@ def _brought(
     return sum(todo.stored for todo in todos)
 
 
-def _run_here(todos: Sequence[Todo], progress: Progress) -> None:
-    """Compute tiles in this process; the programs of the next jobs are compiled meanwhile."""
+def _run_here(finished: Finished, todos: Sequence[Todo], progress: Progress) -> None:
+    """Compute tiles in this process; the programs of the next jobs are compiled meanwhile, and the last one stored."""
     x64, todos = jnp.result_type(float) == np.float64, [todo for todo in todos if todo.missing]
 
     def ready(todo: Todo) -> workers.Run:
         with jax.enable_x64(x64):  # a context holds in its own thread only
             return compiled(todo.job.setting, todo.job.tiles)
 
-    with ahead.made(ready, todos) as runs:
-        for todo, run in zip(todos, runs, strict=True):
-            _run_job(todo, run, progress)
+    with ahead.made(ready, todos) as runs, ThreadPoolExecutor(1, "storing") as storing:
+        under_way = list[Future[None]]()
+        for todo, run, following in zip(todos, runs, [*todos, None][1:], strict=True):
+            writer = _run_job(todo, run, progress, under_way)
+            begun = [storing.submit(_store, writer, todo)]  # whatever became of the one before
+            if following is None or _experiment(following) != _experiment(todo):
+                begun.append(storing.submit(finished, _experiment(todo)))
+            _ended(under_way)
+            under_way = begun
+        _ended(under_way)
+
+
+def _store(writer: cells.Writer, todo: Todo) -> None:
+    """Write the last tiles of a job, and pack them all."""
+    writer.flush()
+    cells.pack(todo.job.folder, todo.count, todo.job.fits)
+
+
+def _ended(under_way: Sequence[Future[None]]) -> None:
+    """Wait for what other threads do, or raise what went wrong there."""
+    for each in under_way:
+        each.result()
+
+
+def _experiment(todo: Todo) -> str:
+    """The name of the experiment that a job belongs to."""
+    return todo.job.folder.parents[1].name
 
 
 def _recorded(prepared: Sequence[tuple[Experiment, list[Job]]], out: Path) -> Iterator[str]:
@@ -137,7 +170,10 @@ def _processor(job: Job) -> str | None:
     return str(of) if of and known == job.setting else None
 
 
-def _run_job(todo: Todo, run: Callable[[], workers.Run], progress: Progress) -> None:
+def _run_job(
+    todo: Todo, run: Callable[[], workers.Run], progress: Progress, under_way: Sequence[Future[None]]
+) -> cells.Writer:
+    """Compute the tiles of a job; the last of them wait in the writer. What goes wrong meanwhile elsewhere ends it."""
     job, begun = todo.job, (todo.job.tiles - len(todo.missing)) * todo.job.width
     progress.curve(job.name, begun, job.trials, job.setting["steps"])
     writer = cells.Writer(job.folder, job.fits)
@@ -153,7 +189,10 @@ def _run_job(todo: Todo, run: Callable[[], workers.Run], progress: Progress) -> 
             for tile in todo.come(index, arrays):
                 writer.add(*tile)
             progress.advance(job.width)
-    finally:  # what is finished is kept, whatever comes next
+            _ended([each for each in under_way if each.done()])
+    except BaseException:  # what is finished is kept, whatever comes next
         writer.flush()
+        raise
     if todo.stopped:
         progress.stopped(todo.count * job.width)
+    return writer

@@ -59,7 +59,7 @@ def pace(out: Path) -> Pace:
     for path in out.glob(f".{NAME}~*.part"):
         try:
             note = json.loads(path.read_text())
-            if time.time() - note["time"] < STALE:
+            if time.time() - note["time"] < STALE and not store.orphaned(path, STALE):
                 rates.append(float(note["rate"]))
         except (OSError, ValueError, KeyError, TypeError):  # just being written, or gone
             continue

@@ -37,6 +37,7 @@ __all__ = [
     "damaged",
     "from_json",
     "keep",
+    "orphaned",
     "part_of",
     "read",
     "seal",
@@ -143,12 +144,18 @@ def _sync_folder(folder: Path) -> None:
 def clean(folder: Path) -> None:
     """Remove parts of files whose writers are dead: processes of this machine that are gone, others after a day."""
     for part in folder.rglob(".*.part"):
-        named = _PART.fullmatch(part.name)
         with contextlib.suppress(FileNotFoundError):  # its writer was quicker
-            if named and stat.S_ISREG((found := part.lstat()).st_mode):
-                recent = time.time() - found.st_mtime < DAY
-                if not (_runs(int(named["process"])) if named["host"] == _host() else recent):
-                    part.unlink()
+            if orphaned(part, DAY):
+                part.unlink()
+
+
+def orphaned(part: Path, seconds: float) -> bool:
+    """Whether the writer of a part is dead: a process of this machine that is gone, another's after so many seconds."""
+    named = _PART.fullmatch(part.name)
+    if not named or not stat.S_ISREG((found := part.lstat()).st_mode):
+        return False
+    recent = time.time() - found.st_mtime < seconds
+    return not (_runs(int(named["process"])) if named["host"] == _host() else recent)
 
 
 def _host() -> str:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import checks, draws, ratio, search
+from jaxids import checks, draws, nodes, ratio, search
 from jaxids.confidence import Band, Most, Solver, Surfaces, floored, solved
 from jaxids.fields import rough
 from jaxids.programs import as_tree
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 @partial(
-    jax.tree_util.register_dataclass,
+    nodes.register,
     data_fields=(
         "state",
         "features",

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxids import checks
+from jaxids import checks, nodes
 from jaxids.types import Number, Point
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 
 Kernel = Callable[[Point, Point], Float[Array, ""]]  # k(x, y) of two points [p]
 TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"  # a kernel in words
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 class _Arithmetic:

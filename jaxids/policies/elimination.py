@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxids import draws, lanes
+from jaxids import draws, lanes, nodes
 from jaxids.confidence import Band
 from jaxids.policies.policy import Choice
 
@@ -50,7 +50,7 @@ def design(features: Float[Array, "d K"], left: Bool[Array, "K"]) -> Float[Array
     return lax.fori_loop(0, ROUNDS, step, left / jnp.sum(left))
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=())
+@partial(nodes.register, data_fields=(), meta_fields=())
 @dataclass(frozen=True)
 class Elimination:
     """The rule: play the actions of the phase's design in turn."""

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from jaxids import checks, draws, names, ratio
+from jaxids import checks, draws, names, nodes, ratio
 from jaxids.confidence import Action, Band
 from jaxids.knowledge import Knowledge, known
 from jaxids.programs import as_tree
@@ -40,7 +40,7 @@ Rule = Callable[[Band, draws.Stream], Choice] | Callable[[Band, draws.Stream, An
 
 
 @partial(
-    jax.tree_util.register_dataclass,
+    nodes.register,
     data_fields=("rule", "noise", "delta", "lam", "norm_bound", "scale"),
     meta_fields=(),
 )
@@ -117,11 +117,11 @@ def choose(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
         raise ValueError(f"band: got {checks.shown(band)}; it takes one of confidence or fields, as of fields.fit")
     if hasattr(policy.rule, "init"):
         raise ValueError(f"policy: got {checks.shown(policy.rule)}, which has a memory; it takes a rule without")
-    return _chosen(policy, band, key)
+    return _chosen(policy, band, key, nodes.kinds((policy, band)))
 
 
-@jax.jit
-def _chosen(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
+@partial(jax.jit, static_argnames="kinds")
+def _chosen(policy: Policy, band: Band, key: Key[Array, ""], kinds: tuple[type, ...]) -> Choice:
     source = draws.Stream(draws.stream(key), jnp.uint32(0))
     band = band.scaled(policy.scale)
     return check_choice(policy.rule(band, source), band)

@@ -4,18 +4,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import draws
+from jaxids import draws, nodes
 from jaxids.confidence import Action, Band
 from jaxids.policies.policy import Choice
 from jaxids.types import Number
 
 __all__ = ["EpsilonGreedy", "ExploreThenCommit", "Greedy", "Played"]
 
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 @partial(register, data_fields=(), meta_fields=())

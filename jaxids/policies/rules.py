@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws, ratio
+from jaxids import checks, draws, nodes, ratio
 from jaxids.confidence import Band, Solver
 from jaxids.policies.policy import Choice, checked
 from jaxids.programs import as_tree
 
 __all__ = ["Directed", "Optimistic", "Thompson", "surrogate"]
 
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 @partial(register, data_fields=(), meta_fields=())

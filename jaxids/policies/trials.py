@@ -7,14 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxids import checks
+from jaxids import checks, nodes
 from jaxids.confidence import Band
 from jaxids.programs import as_tree
 
 __all__ = ["PerTrial", "per_trial"]
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("function",), meta_fields=())
+@partial(nodes.register, data_fields=("function",), meta_fields=())
 @dataclass(frozen=True)
 class PerTrial:
     """A function of the band of one trial, for all the trials of a tile."""

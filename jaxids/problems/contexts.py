@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Key
 
-from jaxids import beliefs, checks
+from jaxids import beliefs, checks, nodes
 from jaxids.problems.instance import Instance, Problem
 from jaxids.problems.noise import Noise
 from jaxids.problems.repeated import Several
@@ -16,7 +16,7 @@ from jaxids.problems.vectors import unit_ball
 __all__ = ["Contextual", "contextual"]
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("base",), meta_fields=())
+@partial(nodes.register, data_fields=("base",), meta_fields=())
 @dataclass(frozen=True)
 class Contextual:
     """Another problem whose instance is drawn anew at every step; its θ* must be the same in all of them."""

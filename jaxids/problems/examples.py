@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from jaxids import beliefs, checks
+from jaxids import beliefs, checks, nodes
 from jaxids.problems.instance import Changing, Instance, Problem
 from jaxids.problems.repeated import refuse_several
 from jaxids.problems.vectors import Fixed
@@ -16,7 +16,7 @@ from jaxids.types import Number
 
 __all__ = ["LowHigh", "Probes", "low_high", "probes"]
 
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 def _checked(base: Any) -> Problem:

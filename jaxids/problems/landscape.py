@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from jaxids import beliefs, checks, domains, fields, search
+from jaxids import beliefs, checks, domains, fields, nodes, search
 from jaxids.domains import Domain
 from jaxids.fields import Field
 from jaxids.problems.noise import Noise, check_noise, gaussian
@@ -20,7 +20,7 @@ __all__ = ["Continuous", "Landscape", "continuous"]
 
 Function = Callable[[Point], Float[Array, ""]]
 SLACK = 1e-4  # of the range of values
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 @partial(

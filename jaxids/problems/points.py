@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from jaxids import beliefs, checks
+from jaxids import beliefs, checks, nodes
 from jaxids.kernels import noise_at, root_of_gram
 from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, gaussian
@@ -55,7 +55,7 @@ def norm(problem: Fixed) -> float:
 
 
 @partial(
-    jax.tree_util.register_dataclass,
+    nodes.register,
     data_fields=("features", "rho", "rho_bound"),
     meta_fields=("weights", "noise", "belief"),
 )

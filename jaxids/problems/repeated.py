@@ -7,14 +7,14 @@ from typing import Any
 import jax
 from jaxtyping import Array, Key
 
-from jaxids import checks
+from jaxids import checks, nodes
 from jaxids.problems.instance import Changing, Instance, Problem
 from jaxids.types import Number
 
 __all__ = ["Several", "refuse_several", "several"]
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("base", "count"), meta_fields=())
+@partial(nodes.register, data_fields=("base", "count"), meta_fields=())
 @dataclass(frozen=True)
 class Several:
     """The first instances of another problem in turn: trial i meets that of trial i mod `count`."""

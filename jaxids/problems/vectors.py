@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from jaxids import beliefs, checks
+from jaxids import beliefs, checks, nodes
 from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, check_noise, gaussian
 from jaxids.types import Number
 
 __all__ = ["Fixed", "UnitBall", "linear", "unit_ball"]
 
-register = jax.tree_util.register_dataclass
+register = nodes.register
 
 
 @partial(register, data_fields=("instance",), meta_fields=("noise", "kind"))

@@ -49,7 +49,7 @@ def exact(gap: Any, gain: Any) -> Mix:
         first = jnp.zeros(gap.shape[1:], jnp.int32)
         return mix(gap, gain, first, first + gap.shape[0] - 1)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
-    start = lanes.shared(_vertex(*fixed, lanes.first_min(quotient(*fixed)).arg))
+    start = lanes.shared(_vertex(*fixed, lanes.first_min(*fixed, of=quotient).arg))
     bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))
     bracket = lanes.settled(lambda bracket: _narrow(bracket, *fixed), lambda bracket: bracket.open, bracket)
     rising, falling, *_ = bracket
@@ -61,8 +61,8 @@ def exact(gap: Any, gain: Any) -> Mix:
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, still = bracket
-    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain))).arg
-    found = lanes.shared(_vertex(gap, gain, least))
+    least = lanes.first_min(gap, gain, of=lambda gap, gain: gap / (mixed + t * gain))
+    found = lanes.shared(_vertex(gap, gain, least.arg))
     below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
     rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)

@@ -167,7 +167,7 @@ def pairs(gap: Any, gain: Any) -> Mix:
         better = value < best.value
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), _Pair(first, second, value), best), None
 
-    alone = lanes.first_min(quotient(fixed_gap, fixed_gain))
+    alone = lanes.first_min(fixed_gap, fixed_gain, of=quotient)
     rows = (jnp.arange(gap.shape[0], dtype=jnp.int32), fixed_gap, fixed_gain)
     best, _ = lax.scan(try_first, _Pair(alone.arg, alone.arg, alone.value), rows, unroll=ROWS_AT_ONCE)
     return mix(gap, gain, jnp.minimum(best.first, best.second), jnp.maximum(best.first, best.second))

@@ -13,14 +13,18 @@ from jaxids.experiment.curves import Panel
 from jaxids.experiment.load import load
 from jaxids.experiment.results import Results
 from jaxids.report import repeated, replication
+from jaxids.report.early import Early, digest
 from jaxids.report.pictures import draw
 from jaxids.report.verdicts import verdicts
 
 __all__ = ["draw", "summary", "update"]
 
 
-def update(folder: Path, names: Collection[str] = ()) -> None:
-    """Draw the figures and write the page, unless they are there, and print the claims (of some experiments)."""
+def update(folder: Path, names: Collection[str] = (), early: Early | None = None) -> None:
+    """Draw the figures and write the page, unless they are there, and print the claims (of some experiments).
+
+    Some curves may have been drawn early.
+    """
     damaged: list[str] = []
     results = load(folder, damaged)
     for message in damaged:
@@ -30,7 +34,7 @@ def update(folder: Path, names: Collection[str] = ()) -> None:
     if not _as_made(record, inputs):
         from jaxids.report import markup
 
-        files = [*draw(results, found), page]
+        files = [*draw(results, found, early), page]
         store.keep(page, markup.page(results, found).encode())
         made = {str(file.relative_to(folder)): _sha256(file) for file in files}
         old = {name: value for name, value in _recorded(record).items() if _is_figure(folder, name)}
@@ -58,9 +62,7 @@ def summary(
 
 def _digest(results: Results) -> str:
     """A digest of all that figures and page are made from."""
-    tables = [(panel.name, panel.point, panel.table, panel.missing) for panel in results.panels]
-    tiles = [curve.digest for curve in results]
-    return hashlib.sha256(store.as_json([jaxids.__version__, tables, tiles])).hexdigest()
+    return hashlib.sha256(store.as_json([jaxids.__version__, *map(digest, results.panels)])).hexdigest()
 
 
 def _sha256(file: Path) -> str:

@@ -3,7 +3,6 @@
 Comparisons draw the instances of a run again, watched curves simulate one of its trials again.
 """
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from jaxids.experiment import claims, policy_names
 from jaxids.experiment.curves import Curve, Panel, paired
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.results import Results
+from jaxids.report.early import Early, draw_curves
 from jaxids.report.replication import Replicated, replicated
 
 __all__ = ["draw", "names"]
@@ -23,22 +23,25 @@ BOUNDS = "-bounds", "-looseness"
 REPLICATED = "-instances"
 
 
-def draw(results: Results, found: Callable[[Panel], list[Replicated]] = replicated) -> list[Path]:
-    """Every figure of the page, and all panels in one; matplotlib is imported only now."""
+def draw(
+    results: Results, found: Callable[[Panel], list[Replicated]] = replicated, early: Early | None = None
+) -> list[Path]:
+    """Every figure of the page, and all panels in one; matplotlib is imported only now. Curves may be drawn already."""
     from jaxids import checks
 
     if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
         checks.devices()  # trials are drawn or simulated again
     from jaxids.plot import figures
 
+    if early:
+        early.wait()
     progress, drawn, count = Progress(0), list[Path](), len(results.panels)
     for number, panel in enumerate(results.panels, 1):
         progress.drawing(panel.stem, number, count)
         if panel.instances:
             drawn += _draw_replicated(panel, found(panel))
             continue
-        one = Results(results.folder, [panel])
-        drawn += itertools.chain.from_iterable(figures.draw(one, scale, name) for name, scale in figures.views(panel))
+        drawn += early.curves(panel) if early else draw_curves(panel)
         drawn += [*_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
     alike = [panel for panel in results.panels if not panel.instances]
     if alike and count <= FEW:

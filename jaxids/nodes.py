@@ -1,0 +1,48 @@
+"""Dataclasses as pytrees whose structure knows its class.
+
+Up to jaxlib 0.10 at least, structures of `jax.tree_util.register_dataclass` are equal whatever the classes, as soon as
+their numbers of fields and static values are; only hashes differ. JAX's tables look at seven bits of a hash before they
+compare, so in about one process in a hundred UCB's program was taken for W-UCB's, whose estimators have no fields. The
+structures of `register` here compare classes, and `kinds` tells those of anybody's pytree apart.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import jax
+from jax.tree_util import GetAttrKey
+
+__all__ = ["kinds", "register"]
+
+Node = TypeVar("Node")
+
+
+def register(node: type[Node], data_fields: Sequence[str], meta_fields: Sequence[str]) -> type[Node]:
+    """Register a dataclass as JAX does: some of its fields are data, the others static."""
+
+    def static(value: Any) -> tuple[Any, ...]:
+        return tuple(getattr(value, name) for name in meta_fields)
+
+    def flatten(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return tuple(getattr(value, name) for name in data_fields), static(value)
+
+    def with_keys(value: Any) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
+        return tuple((GetAttrKey(name), getattr(value, name)) for name in data_fields), static(value)
+
+    def unflatten(meta: tuple[Any, ...], data: Iterable[Any]) -> Node:
+        return node(**dict(zip((*data_fields, *meta_fields), (*data, *meta), strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(node, with_keys, unflatten, flatten)
+    return node
+
+
+def kinds(tree: Any) -> tuple[type, ...]:
+    """The classes of a pytree from its root on."""
+
+    def walk(structure: Any) -> Iterator[type]:
+        if (known := structure.node_data()) is not None:
+            yield known[0]
+        for child in structure.children():
+            yield from walk(child)
+
+    return tuple(walk(jax.tree.structure(tree)))
