@@ -9,7 +9,7 @@ the compensated sum that lets single precision hold an estimate over millions of
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -60,55 +60,47 @@ class Best(NamedTuple):
     value: Float[Array, "..."]
 
 
-def _itself(row: Array) -> Array:
-    return row
+def first_min(values: Float[Array, "K ..."]) -> Best:
+    """The smallest entry along the leading axis; the lowest index wins a tie."""
+    return _first(lax.lt, values)
 
 
-def first_min(*arrays: Float[Array, "K ..."], of: Callable[..., Array] = _itself) -> Best:
-    """The smallest entry along the leading axis, or the row of which a function is smallest; the lowest index wins."""
-    return _first(lax.lt, of, arrays)
+def first_max(values: Float[Array, "K ..."]) -> Best:
+    """The largest entry along the leading axis; the lowest index wins a tie."""
+    return _first(lax.gt, values)
 
 
-def first_max(*arrays: Float[Array, "K ..."], of: Callable[..., Array] = _itself) -> Best:
-    """The largest entry along the leading axis, or the row of which a function is largest; the lowest index wins."""
-    return _first(lax.gt, of, arrays)
-
-
-def _first(beats: OfTwo, of: Callable[..., Array], arrays: Sequence[Array]) -> Best:
-    """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups.
-
-    On a CPU a function is called row by row, so that there is no array of all its values in between.
-    """
-    if not layouts.current().barriers:
-        of, arrays = _itself, (of(*arrays),)
-    rows, *lanes = arrays[0].shape
-    if rows > UNROLL and not lanes:  # without lanes a loop over rows is as good, and a short program
-        values = of(*arrays)
+def _first(beats: OfTwo, values: Float[Array, "K ..."]) -> Best:
+    """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups."""
+    rows = values.shape[0]
+    if rows > UNROLL and values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
         arg = jnp.argmin(values) if beats is lax.lt else jnp.argmax(values)
         return Best(arg.astype(jnp.int32), values[arg])
+    start = Best(jnp.zeros(values.shape[1:], jnp.int32), values[0])
     if rows <= PARTS * UNROLL:
-        best = Best(jnp.zeros(lanes, jnp.int32), of(*(array[0] for array in arrays)))
         for row in range(0, rows, UNROLL):
-            best = _chain(beats, of, best, row, [array[row : row + UNROLL] for array in arrays])
-        return best
+            start = _chain(beats, start, row, values[row : row + UNROLL])
+        return start
     whole = rows - rows % UNROLL
-    groups = [jnp.moveaxis(array[:whole].reshape(-1, UNROLL, *lanes), 1, 0) for array in arrays]
-    start = of(*(group[0] for group in groups))
-    within = _chain(beats, of, Best(jnp.zeros(start.shape, jnp.int32), start), 0, groups)
-    group, value = _first(beats, _itself, (within.value,))
-    rest = [array[whole:] for array in arrays]
-    return _chain(beats, of, Best(group * UNROLL + pick(within.arg, group), value), whole, rest)
+    groups = jnp.moveaxis(values[:whole].reshape(-1, UNROLL, *values.shape[1:]), 1, 0)
+    within = _chain(beats, Best(jnp.zeros(groups.shape[1:], jnp.int32), groups[0]), 0, groups)
+    group, value = _first(beats, within.value)
+    return _chain(beats, Best(group * UNROLL + pick(within.arg, group), value), whole, values[whole:])
 
 
-def _chain(beats: OfTwo, of: Callable[..., Array], start: Best, first: int, arrays: Sequence[Array]) -> Best:
+def _chain(beats: OfTwo, start: Best, first: int, rows: Float[Array, "n ..."]) -> Best:
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
-    for place in range(int(first == 0), arrays[0].shape[0]):  # not by jnp.where, a call, which takes longer to trace
-        row = of(*(lax.index_in_dim(array, place, keepdims=False) for array in arrays))
+    for place in range(int(first == 0), rows.shape[0]):  # not by jnp.where, a call, which takes longer to trace
+        row = lax.index_in_dim(rows, place, keepdims=False)
         better = beats(row, best)
         arg = lax.select(better, lax.full_like(arg, first + place), arg)
         best = lax.select(better, row, best)
     return Best(shared(arg), shared(best))  # apart: mostly only one of them is asked for
+
+
+def _itself(row: Array) -> Array:
+    return row
 
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import apart, compiler, executables, faults, nodes, policies, ways
-from jaxids.problems import Changing, Problem, check_draws, sized
+from jaxids.problems import Changing, Instance, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
 from jaxids.widths import tile_width
 
@@ -90,7 +90,11 @@ class Run:
         given = {"width": self.width, "kinds": nodes.kinds(problem)}
         trials = begin.eval_shape(problem, key, 0, **given)
         begins = made(begin, problem, key, 0, **given)
-        plays = made(rest, problem, policy, trials, self.at, **self.static)
+        static = self.static
+        if isinstance(trials.instance, Instance):
+            policy = placed(policies.alike(policy), device)
+            static = static | {"kinds": nodes.kinds((problem, policy))}
+        plays = made(rest, problem, policy, trials, self.at, **static)
         return lambda first: plays(problem, policy, begins(problem, key, first), self.at)
 
     def tiles(self, indices: Iterable[int] | None = None) -> Iterator[Tile]:

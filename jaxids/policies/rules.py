@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxids import checks, draws, nodes, ratio
 from jaxids.confidence import Band, Solver
 from jaxids.policies.policy import Choice, checked
 from jaxids.programs import as_tree
 
-__all__ = ["Directed", "Optimistic", "Thompson", "surrogate"]
+__all__ = ["Directed", "Optimistic", "Thompson", "played", "second", "surrogate"]
 
 register = nodes.register
 
@@ -49,6 +49,16 @@ def surrogate(band: Band) -> Float[Array, "K ..."]:
     return band.gap
 
 
+def second(mix: ratio.Mix, source: draws.Stream) -> Bool[Array, "..."]:
+    """Whether the second action of a mix is drawn."""
+    return draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
+
+
+def played(second: Bool[Array, "..."], mix: ratio.Mix, gap: Array, gain: Array) -> Choice:
+    """The choice of one of the two actions of a mix."""
+    return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
+
+
 @partial(register, data_fields=("information", "gap"), meta_fields=("solver",))
 @dataclass(frozen=True)
 class Directed:
@@ -65,9 +75,12 @@ class Directed:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        mix, gap, gain = band.least_ratio(lambda band: self.surfaces(band, source), self.solver)
-        second = draws.uniform(draws.child(source, 2), 1)[0] < mix.weight
-        return Choice(jnp.where(second, mix.second, mix.first), mix, gap, gain)
+        found = self.least(band, source)
+        return played(second(found[0], source), *found)
+
+    def least(self, band: Band, source: draws.Stream) -> tuple[ratio.Mix, Array, Array]:
+        """The mix of the least ratio, the gap and the gain."""
+        return band.least_ratio(lambda band: self.surfaces(band, source), self.solver)
 
     def surfaces(self, band: Band, source: draws.Stream) -> tuple[Array, Array]:
         """The gap and the gain at the actions of a band."""

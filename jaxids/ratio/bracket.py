@@ -15,9 +15,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxids import lanes
-from jaxids.ratio.mixes import Mix, Scalar, Vector, mix, ordered, quotient, vectors
+from jaxids.ratio.mixes import Mix, Scalar, Vector, best_single, mix, ordered, vectors
 
-__all__ = ["Bracket", "Vertex", "exact"]
+__all__ = ["Bracket", "Vertex", "either", "exact"]
 
 
 class Vertex(NamedTuple):
@@ -45,12 +45,24 @@ def exact(gap: Any, gain: Any) -> Mix:
     Array(0.44871795, dtype=float32)
     """
     gap, gain = vectors(gap, gain)
+    return _widened(gap, gain, best_single(gap, gain))
+
+
+def either(gap: Any, gain: Any, mixed: Bool[Array, ""]) -> Mix:
+    """`exact` if `mixed`, else `single`, in one program."""
+    gap, gain = vectors(gap, gain)
+    start = best_single(gap, gain)
+    return lax.cond(mixed, lambda: _widened(gap, gain, start), lambda: ordered(gap, gain, start, start))
+
+
+def _widened(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> Mix:
+    """The best mix, from the best single action on."""
     if gap.shape[0] <= 2:  # the closed form
         first = jnp.zeros(gap.shape[1:], jnp.int32)
         return mix(gap, gain, first, first + gap.shape[0] - 1)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
-    start = lanes.shared(_vertex(*fixed, lanes.first_min(*fixed, of=quotient).arg))
-    bracket = Bracket(start, start, _apex(start), start.gap, (start.gap > 0) & (start.gain > 0))
+    vertex = lanes.shared(_vertex(*fixed, start))
+    bracket = Bracket(vertex, vertex, _apex(vertex), vertex.gap, (vertex.gap > 0) & (vertex.gain > 0))
     bracket = lanes.settled(lambda bracket: _narrow(bracket, *fixed), lambda bracket: bracket.open, bracket)
     rising, falling, *_ = bracket
     level = (rising.gain == falling.gain) & (rising.action > falling.action)  # then the lower index is first
@@ -61,7 +73,7 @@ def exact(gap: Any, gain: Any) -> Mix:
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, still = bracket
-    least = lanes.first_min(gap, gain, of=lambda gap, gain: gap / (mixed + t * gain))
+    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
     found = lanes.shared(_vertex(gap, gain, least.arg))
     below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain

@@ -25,6 +25,7 @@ __all__ = [
     "Mix",
     "Scalar",
     "Vector",
+    "best_single",
     "best_weight",
     "blend",
     "edge",
@@ -146,8 +147,13 @@ def edge(gap0: Scalar, gain0: Scalar, gap1: Scalar, gain1: Scalar) -> Scalar:
 def single(gap: Any, gain: Any) -> Mix:
     """The best single action (DIDS) by gaps and gains [K, …], as a mix that never plays anything else."""
     gap, gain = vectors(gap, gain)
-    best = lanes.first_min(quotient(*map(lax.stop_gradient, (gap, gain)))).arg
-    return mix(gap, gain, best, best)
+    best = best_single(gap, gain)
+    return ordered(gap, gain, best, best)
+
+
+def best_single(gap: Vector, gain: Vector) -> Int[Array, "..."]:
+    """The action of the least ratio, of those alone."""
+    return lanes.first_min(lanes.shared(quotient(*map(lax.stop_gradient, (gap, gain))))).arg
 
 
 def never_mixes(solver: Any) -> bool:
@@ -167,7 +173,7 @@ def pairs(gap: Any, gain: Any) -> Mix:
         better = value < best.value
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), _Pair(first, second, value), best), None
 
-    alone = lanes.first_min(fixed_gap, fixed_gain, of=quotient)
+    alone = lanes.first_min(lanes.shared(quotient(fixed_gap, fixed_gain)))
     rows = (jnp.arange(gap.shape[0], dtype=jnp.int32), fixed_gap, fixed_gain)
     best, _ = lax.scan(try_first, _Pair(alone.arg, alone.arg, alone.value), rows, unroll=ROWS_AT_ONCE)
     return mix(gap, gain, jnp.minimum(best.first, best.second), jnp.maximum(best.first, best.second))

@@ -1,0 +1,84 @@
+"""Policies that differ in little as ones that differ in numbers, so that they run as one program.
+
+UCB and W-UCB, TS, W-TS and FW-TS, IDS and DIDS with one gain: the paper's thirteen are six programs on finitely many
+actions. What is computed is the same. On boxes and balls a search that DIDS leaves out costs more than a compilation.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from jaxids import draws, nodes, ratio
+from jaxids.confidence import Band
+from jaxids.knowledge import Bounded, Known
+from jaxids.policies.policy import Choice, Policy
+from jaxids.policies.rules import Directed, Thompson, played, second
+from jaxids.types import Number
+
+__all__ = ["alike"]
+
+
+@partial(nodes.register, data_fields=("own",), meta_fields=())
+@dataclass(frozen=True)
+class Given(Known):
+    """Each action's own bound, `Known`, or one for all, `Bounded`, by a number, 1 or 0."""
+
+    own: Number
+
+    def bounds(
+        self, state: Any, features: Any, rho: Float[Array, "K ..."], rho_bound: Float[Array, "..."]
+    ) -> Float[Array, "K ..."]:
+        """Those that are looked at."""
+        return jnp.where(self.own > 0, rho, rho_bound)
+
+
+@partial(nodes.register, data_fields=("inflated",), meta_fields=())
+@dataclass(frozen=True)
+class Drawn:
+    """`Thompson`, inflated or not, by a number, 1 or 0."""
+
+    inflated: Number
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        spread = jnp.where(self.inflated > 0, band.beta, 1.0 if band.scale is None else band.scale)
+        best = band.peak(source, spread)
+        return Choice(best.action, score=best.values)
+
+
+@partial(nodes.register, data_fields=("information", "gap", "mixed"), meta_fields=())
+@dataclass(frozen=True)
+class Least:
+    """`Directed` with the exact solver, or the one for a single action, by a number, 1 or 0."""
+
+    information: Any
+    gap: Any
+    mixed: Number
+
+    def __call__(self, band: Band, source: draws.Stream) -> Choice:
+        """The choice at one step."""
+        some = self.mixed > 0
+        found = Directed(self.information, partial(ratio.either, mixed=some), self.gap).least(band, source)
+        first = jnp.zeros(jnp.shape(found[0].weight), bool)
+        return played(lax.cond(some, lambda: second(found[0], source), lambda: first), *found)
+
+
+def alike(policy: Policy) -> Policy:
+    """The same policy, with what sets it apart from its like as a number."""
+    return replace(policy, rule=_rule(policy.rule), noise=_noise(policy.noise))
+
+
+def _noise(noise: Any) -> Any:
+    return Given(float(type(noise) is Known)) if type(noise) in (Known, Bounded) else noise
+
+
+def _rule(rule: Any) -> Any:
+    if type(rule) is Thompson:
+        return Drawn(float(rule.inflated))
+    if type(rule) is Directed and rule.solver in (ratio.exact, ratio.single):
+        return Least(rule.information, rule.gap, float(rule.solver is ratio.exact))
+    return rule
