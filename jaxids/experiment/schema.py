@@ -79,7 +79,14 @@ WATCH = {
     "steps": Key("a list of steps, increasing", lambda v: is_numbers(v) and all(map(is_whole, v)) and _increasing(v)),
     "trial": Key("the number of a trial, from 0 on", lambda v: is_whole(v) and 0 <= v < 10**9, 0),
 }
-CURVES = {"label": TEXT, "policies": _POLICIES, "problem": _TABLE, "estimator": _TABLE, "grid": _TABLE}
+CURVES = {
+    "label": TEXT,
+    "policies": _POLICIES,
+    "pulls": flag(),
+    "problem": _TABLE,
+    "estimator": _TABLE,
+    "grid": _TABLE,
+}
 ESTIMATOR = {
     "delta": open_unit(DELTA),
     "lam": positive(LAM),

@@ -113,7 +113,8 @@ def _named(point: Mapping[Place, Any]) -> Table:
 def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: str) -> Table:
     """Everything the result of a cell depends on, but for the number of trials."""
     sections = {name: table[name] | curves[name] for name in ("problem", "estimator")}
-    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "pulls", "record")}
+    sections[""] = {name: table[name] for name in ("steps", "points", "seed", "record")}
+    sections[""]["pulls"] = table["pulls"] or curves["pulls"]
     if table["bounds"]:
         sections[""]["record"] = list(dict.fromkeys([*table["record"], *BOUNDS]))
     for (section, key), value in point.items():
