@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import apart, compiler, executables, faults, nodes, policies, ways
+from jaxids.policies.alike import alike
 from jaxids.problems import Changing, Instance, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
 from jaxids.widths import tile_width
@@ -92,7 +93,7 @@ class Run:
         begins = made(begin, problem, key, 0, **given)
         static = self.static
         if isinstance(trials.instance, Instance):
-            policy = placed(policies.alike(policy), device)
+            policy = placed(alike(policy), device)
             static = static | {"kinds": nodes.kinds((problem, policy))}
         plays = made(rest, problem, policy, trials, self.at, **static)
         return lambda first: plays(problem, policy, begins(problem, key, first), self.at)

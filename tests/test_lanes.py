@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxids import lanes, layouts
+from jaxids import lanes
 
 
 @pytest.mark.parametrize("trailing", [(), (5,), (2, 3)])
@@ -89,18 +89,6 @@ def test_a_compensated_sum_keeps_terms_below_the_spacing_of_its_value():
         total = add(total, jnp.asarray([1.0, -0.25, 0.5], jnp.float32))
     exactly = np.asarray(total.value, np.float64) + np.asarray(total.low, np.float64)
     np.testing.assert_array_equal(exactly, 2.0**24 + np.array([10.0, -2.5, 5.0]))
-
-
-@pytest.mark.parametrize("layout", [layouts.CPU, layouts.ACCELERATOR])
-@pytest.mark.parametrize("rows", [1, 5, 33, 300])
-def test_the_best_row_of_a_function_is_that_of_its_values(rows, layout, rng):
-    left, right = (jnp.asarray(rng.integers(1, 6, (rows, 3)), jnp.float32) for _ in range(2))  # with ties
-    with layouts.laid_out(layout):
-        for find, of_all in ((lanes.first_min, np.argmin), (lanes.first_max, np.argmax)):
-            arg, value = find(left, right, of=lambda a, b: a / b)
-            expected = of_all(np.asarray(left) / np.asarray(right), axis=0)
-            assert np.array_equal(arg, expected)
-            assert np.array_equal(value, np.take_along_axis(np.asarray(left) / np.asarray(right), expected[None], 0)[0])
 
 
 @pytest.mark.parametrize("rows", [1, 5, 32, 33, 1000, 4096])

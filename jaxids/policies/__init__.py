@@ -1,7 +1,6 @@
 """Policies: what to play, given the confidence band of a belief. `PAPER` names the thirteen of the paper."""
 
 from jaxids.knowledge import bounded, known
-from jaxids.policies.alike import alike
 from jaxids.policies.elimination import Elimination
 from jaxids.policies.makers import (
     PAPER,
@@ -30,7 +29,6 @@ __all__ = [
     "Policy",
     "Rule",
     "Thompson",
-    "alike",
     "bounded",
     "check",
     "choose",

@@ -17,6 +17,7 @@ from jaxids.confidence import Band
 from jaxids.knowledge import Bounded, Known
 from jaxids.policies.policy import Choice, Policy
 from jaxids.policies.rules import Directed, Thompson, played, second
+from jaxids.ratio.bracket import either
 from jaxids.types import Number
 
 __all__ = ["alike"]
@@ -61,8 +62,8 @@ class Least:
 
     def __call__(self, band: Band, source: draws.Stream) -> Choice:
         """The choice at one step."""
-        some = self.mixed > 0
-        found = Directed(self.information, partial(ratio.either, mixed=some), self.gap).least(band, source)
+        some = jnp.asarray(self.mixed) > 0
+        found = Directed(self.information, partial(either, mixed=some), self.gap).least(band, source)
         first = jnp.zeros(jnp.shape(found[0].weight), bool)
         return played(lax.cond(some, lambda: second(found[0], source), lambda: first), *found)
 

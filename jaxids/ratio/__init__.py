@@ -4,7 +4,7 @@ Gaps and gains are [K, …], numbers ≥ 0 with actions on the first axis; axes 
 A solver gives a `Mix` of two actions, its parts of shape […]. Ψ is 0 where the gap is 0, +∞ where only the gain is.
 """
 
-from jaxids.ratio.bracket import either, exact
+from jaxids.ratio.bracket import exact
 from jaxids.ratio.gradient import descent, simplex
 from jaxids.ratio.mixes import Mix, best_weight, blend, mix, never_mixes, pairs, psi, quotient, single
 
@@ -13,7 +13,6 @@ __all__ = [
     "best_weight",
     "blend",
     "descent",
-    "either",
     "exact",
     "mix",
     "never_mixes",

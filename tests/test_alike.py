@@ -1,0 +1,81 @@
+"""Policies as ones that differ in numbers: the same choices, and fewer programs."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxids import agents, executables, policies, problems, ratio, simulate, tiles
+from jaxids.policies.alike import Drawn, Given, Least, alike
+from jaxids.ratio.bracket import either
+
+NAMES = list(policies.PAPER)
+PROGRAMS = [["UCB", "W-UCB"], ["TS", "W-TS", "FW-TS"], ["IDS-UCB", "DIDS-UCB"]]
+
+
+@cache
+def player(actions, steps=40):
+    """Plays a few trials step by step; one program for policies of one structure."""
+    problem = problems.unit_ball(actions, 2, (0.1, 1.0))
+    trials = tiles.begun(problem, jax.random.key(3), jnp.arange(4, dtype=jnp.uint32))
+
+    @jax.jit
+    def played(policy):
+        def step(state, number):
+            agent, regret, seen = tiles.stepped(problem, policy, number, trials, *state)
+            mix = seen.choice.mix
+            return (agent, regret), (seen.choice.action, seen.reward, None if mix is None else mix.value)
+
+        agent = agents.start(problem.belief, policy, trials.instance)
+        return jax.lax.scan(step, (agent, tiles.no_regret(trials)), jnp.arange(steps))[1]
+
+    return played
+
+
+@pytest.mark.parametrize(("name", "actions"), [*((name, 7) for name in NAMES), ("IDS-UCB", 2), ("DIDS-UCB", 2)])
+def test_the_choices_are_the_same(name, actions, x64):
+    own, shared = (player(actions)(policy) for policy in (policies.PAPER[name], alike(policies.PAPER[name])))
+    np.testing.assert_array_equal(own[0], shared[0])
+    np.testing.assert_array_equal(own[1], shared[1])
+    if own[2] is not None:
+        np.testing.assert_allclose(own[2], shared[2], rtol=1e-9)
+
+
+def test_what_becomes_a_number_sets_policies_apart(x64):
+    """The control: with the number turned, the choices are those of another."""
+    for one, other in (("UCB", "W-UCB"), ("W-TS", "FW-TS"), ("IDS-UCB", "DIDS-UCB")):
+        left, right = (player(7)(alike(policies.PAPER[name]))[0] for name in (one, other))
+        assert np.any(left != right)
+    assert alike(policies.PAPER["UCB"]).noise == Given(0.0)
+    assert alike(policies.PAPER["W-UCB"]).noise == Given(1.0)
+    assert alike(policies.PAPER["FW-TS"]).rule == Drawn(1.0)
+    assert alike(policies.PAPER["DIDS-F"]).rule.mixed == 0
+    assert isinstance(alike(policies.PAPER["IDS-F"]).rule, Least)
+
+
+def test_a_policy_that_has_no_like_stays_as_it_is():
+    pairs = policies.ids(policies.PAPER["IDS-F"].rule.information, solver=ratio.pairs)
+    for policy in (policies.greedy(), pairs, policies.phased_elimination()):
+        assert alike(policy).rule is policy.rule
+
+
+@pytest.mark.parametrize("names", PROGRAMS, ids=" ".join)
+def test_policies_that_are_alike_run_as_one_program(names):
+    problem, found = problems.unit_ball(5, 2, (0.1, 1.0)), {}
+    executables.forget()
+    jax.clear_caches()
+    before = executables.count()
+    for name in names:
+        found[name] = simulate(problem, policies.PAPER[name], key=jax.random.key(0), trials=3, steps=30).final
+    assert executables.count() - before == 2  # how trials begin is one of its own
+    assert len({tuple(final) for final in found.values()}) == len(names)
+
+
+def test_one_solver_for_both_is_either(rng, dtype):
+    gap, gain = (jnp.asarray(rng.uniform(0.1, 1, (6, 50)), dtype) for _ in range(2))
+    for mixed, solver in ((True, ratio.exact), (False, ratio.single)):
+        for own, shared in zip(solver(gap, gain), either(gap, gain, jnp.asarray(mixed)), strict=True):
+            np.testing.assert_allclose(own, shared, rtol=1e-6)
+    assert np.any(ratio.exact(gap, gain).second != ratio.single(gap, gain).second)
