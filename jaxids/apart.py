@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt32
 
-from jaxids import agents, checks, draws, policies, tiles
+from jaxids import agents, checks, draws, nodes, policies, tiles
 from jaxids.confidence import Band, floored, solved
 from jaxids.policies.trials import PerTrial
 from jaxids.problems import Instance, Problem
@@ -81,7 +81,7 @@ def _ours(function: Any) -> bool:
     return home == "jaxids" or home.startswith("jaxids.")
 
 
-@jax.jit
+@nodes.jitted
 def _glimpsed(problem: Problem, plain: policies.Policy) -> _Glimpse:
     """Trials after steps that play any action, whatever the policy's rule."""
     trials = tiles.begun(problem, jax.random.key(0), jnp.arange(TRIALS, dtype=jnp.uint32))
@@ -182,7 +182,7 @@ def _any_numbers(source: draws.Stream, actions: int, shape: jax.ShapeDtypeStruct
     )
 
 
-@jax.jit
+@nodes.jitted
 def _learned(problem: Problem, plain: policies.Policy) -> tuple[Any, agents.Agent]:
     """A trial on a box or ball after rewards that differ: under the prior all points look alike."""
     instance: Any = problem.draw(jax.random.key(0))

@@ -162,7 +162,7 @@ def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
 
 
 def settled(turn: Callable[[Value], Value], unsettled: Callable[[Value], Bool[Array, "..."]], start: Value) -> Value:
-    """Turn after turn until no lane is unsettled, `MOST` at most, or as many as the layout has in a loop of all."""
+    """Turn after turn until no lane is unsettled, `MOST` at most; where loops may not end early, a fixed number."""
     layout = layouts.current()
     if not layout.loops:
         return functools.reduce(lambda value, _: turn(value), range(layout.turns), start)

@@ -3,16 +3,17 @@
 Up to jaxlib 0.10 at least, structures of `jax.tree_util.register_dataclass` are equal whatever the classes, as soon as
 their numbers of fields and static values are; only hashes differ. JAX's tables look at seven bits of a hash before they
 compare, so in about one process in a hundred UCB's program was taken for W-UCB's, whose estimators have no fields. The
-structures of `register` here compare classes, and `kinds` tells those of anybody's pytree apart.
+structures of `register` here compare classes, and `kinds` tells those of anybody's pytree apart, as `jitted` does.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 import jax
 from jax.tree_util import GetAttrKey
 
-__all__ = ["kinds", "register"]
+__all__ = ["jitted", "kinds", "register"]
 
 Node = TypeVar("Node")
 
@@ -46,3 +47,14 @@ def kinds(tree: Any) -> tuple[type, ...]:
             yield from walk(child)
 
     return tuple(walk(jax.tree.structure(tree)))
+
+
+def jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of pytrees compiled by JAX, anew where their classes differ; arguments are given by place."""
+    compiled = jax.jit(lambda kinds, *arguments: function(*arguments), static_argnums=0)
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        return compiled(kinds(arguments), *arguments)
+
+    return called

@@ -55,7 +55,7 @@ def log1p(x: jax.Array) -> jax.Array:
     for coefficient in LOGARITHM[1:]:
         value = value * m + coefficient
     value = m + m * m * (value * m - 0.5) + power.astype(x.dtype) * jnp.float32(math.log(2) * 2**-23)
-    return jnp.where(x < jnp.inf, value, x)  # NaN as well
+    return jnp.where((x >= 0) & (x < jnp.inf), value, x)  # NaN as well; negative ones are told of as they are
 
 
 @log1p.defjvp

@@ -80,23 +80,23 @@ class Run:
 
     def _program(self, device: Any, problem: Problem, policy: policies.Policy, key: Key[Array, ""]) -> Program:
         """The tile by its first trial; on a CPU its beginning is a program of its own, which policies share."""
+        at, static = self.at, self.static  # a program that knew the run would keep its problem in memory
 
         def made(jitted: Any, *arguments: Any, **static: Any) -> Any:
             return executables.compiled(jitted, arguments, static, compiler.options(device.platform), device)
 
         if device.platform != "cpu":
-            whole = made(compiled(device.platform), problem, policy, key, 0, self.at, width=self.width, **self.static)
-            return lambda first: whole(problem, policy, key, first, self.at)
+            whole = made(compiled(device.platform), problem, policy, key, 0, at, width=self.width, **static)
+            return lambda first: whole(problem, policy, key, first, at)
         begin, rest = halves(device.platform)
         given = {"width": self.width, "kinds": nodes.kinds(problem)}
         trials = begin.eval_shape(problem, key, 0, **given)
         begins = made(begin, problem, key, 0, **given)
-        static = self.static
         if isinstance(trials.instance, Instance):
             policy = placed(alike(policy), device)
             static = static | {"kinds": nodes.kinds((problem, policy))}
-        plays = made(rest, problem, policy, trials, self.at, **static)
-        return lambda first: plays(problem, policy, begins(problem, key, first), self.at)
+        plays = made(rest, problem, policy, trials, at, **static)
+        return lambda first: plays(problem, policy, begins(problem, key, first), at)
 
     def tiles(self, indices: Iterable[int] | None = None) -> Iterator[Tile]:
         """Run tiles, all of them or those with the given indices, and yield them in order.

@@ -1,13 +1,15 @@
 """Policies as ones that differ in numbers: the same choices, and fewer programs."""
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import agents, executables, policies, problems, ratio, simulate, tiles
+from jaxids import agents, domains, executables, kernels, policies, problems, ratio, simulate, tiles, workers
+from jaxids.knowledge import Known
 from jaxids.policies.alike import Drawn, Given, Least, alike
 from jaxids.ratio.bracket import either
 
@@ -59,6 +61,48 @@ def test_a_policy_that_has_no_like_stays_as_it_is():
     pairs = policies.ids(policies.PAPER["IDS-F"].rule.information, solver=ratio.pairs)
     for policy in (policies.greedy(), pairs, policies.phased_elimination()):
         assert alike(policy).rule is policy.rule
+
+    class Own(policies.Thompson, Known):
+        """A rule, and what is known of the noise, of one's own."""
+
+    mine = policies.Policy(Own(), Own())
+    assert alike(mine) == mine
+
+
+@pytest.mark.parametrize("finite", [True, False])
+def test_a_search_is_not_made_longer(finite, monkeypatch):
+    """On a box DIDS stays what it is; on points it is asked for as one that differs from IDS in a number."""
+    rules = []
+    monkeypatch.setattr(workers.executables, "compiled", lambda jitted, given, *_: rules.extend(_rules(given)))
+    box = problems.continuous(domains.box([0.0], [1.0]), lambda x: x[0], 0.5)
+    given = {"key": jax.random.key(0), "trials": 2, "at": np.array([3], np.int32)}
+    problem = problems.unit_ball(3, 2) if finite else box
+    workers.prepared(problem, policies.PAPER["DIDS-UCB"], **given).compile()
+    assert [type(rule) for rule in rules] == [Least if finite else policies.Directed]
+
+
+def _rules(given):
+    return [each.rule for each in given if isinstance(each, policies.Policy)]
+
+
+@pytest.mark.parametrize("problem", ["contexts", "kernel", "many dimensions", "scaled"])
+def test_results_are_those_of_the_policy_itself(problem, monkeypatch):
+    """On other problems, and with a scale of β_t, by the simulator itself; the control is another policy."""
+    points = np.linspace(0, 1, 5)[:, None]
+    given = {
+        "contexts": problems.contextual(4, 2, (0.1, 1.0)),
+        "kernel": problems.rkhs(points, np.sin(5 * points[:, 0]), 0.3, kernels.rbf(0.3)),
+        "many dimensions": problems.unit_ball(4, 13, (0.1, 1.0)),
+        "scaled": problems.unit_ball(4, 2, (0.1, 1.0)),
+    }[problem]
+    scale = 0.5 if problem == "scaled" else None
+    both = [replace(policies.PAPER[name], scale=scale) for name in ("TS", "W-TS")]
+    run = partial(simulate, given, key=jax.random.key(1), trials=8, steps=25)
+    shared = [run(policy).final for policy in both]
+    monkeypatch.setattr(workers, "alike", lambda policy: policy)
+    np.testing.assert_allclose(run(both[0]).final, shared[0], rtol=1e-5)
+    if problem != "kernel":  # whose noise is the same everywhere
+        assert np.any(np.abs(shared[0] - shared[1]) > 1e-3)
 
 
 @pytest.mark.parametrize("names", PROGRAMS, ids=" ".join)

@@ -6,7 +6,6 @@ from itertools import combinations
 
 import jax
 import numpy as np
-import pytest
 
 from jaxids import knowledge, nodes, policies, problems, workers
 
@@ -66,12 +65,30 @@ def test_a_dataclass_comes_back_as_it_was():
     assert jax.tree.map(lambda x: 2 * x, One(1.5, "name")) == One(3.0, "name")
 
 
-@pytest.mark.parametrize("order", [(First, Second), (Second, First)])
-def test_rules_that_jax_registered_are_told_apart(order):
-    runs = {}
-    for rule in order:
+def test_rules_that_jax_registered_are_told_apart(monkeypatch):
+    """By what programs are asked for with, those of how trials begin as well."""
+    asked = []
+    monkeypatch.setattr(
+        workers.executables, "compiled", lambda jitted, given, static, *_: asked.append(static["kinds"])
+    )
+    problem = problems.unit_ball(3, 2)
+    for rule in (First, Second):
         given = {"key": jax.random.key(0), "trials": 2, "at": np.array([3], np.int32)}
-        runs[rule] = workers.prepared(problems.unit_ball(3, 2), policies.Policy(rule()), **given)
-    assert First in runs[First].static["kinds"]
-    assert Second not in runs[First].static["kinds"]
-    assert hash(runs[First].static["kinds"]) != hash(runs[Second].static["kinds"])
+        workers.prepared(problem, policies.Policy(rule()), **given).compile()
+    begin, first, again, second = asked
+    assert begin == again == nodes.kinds(problem)
+    assert First in first
+    assert Second in second
+    assert First not in second
+
+
+def test_a_function_is_compiled_for_each_class_and_once():
+    traced = []
+
+    @nodes.jitted
+    def called(rule, x):
+        traced.append(type(rule))
+        return x + (1 if isinstance(rule, First) else 2)
+
+    assert [int(called(rule, 1)) for rule in (First(), Second(), First(), Second())] == [2, 3, 2, 3]
+    assert traced == [First, Second]

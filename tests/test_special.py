@@ -26,6 +26,7 @@ def test_log1p_is_right_to_two_units_in_the_last_place(rng):
 def test_log1p_of_what_is_no_number_and_its_derivative():
     x = jnp.asarray([0.0, jnp.inf, jnp.nan, 3.0], jnp.float32)
     np.testing.assert_allclose(special.log1p(x), [0, np.inf, np.nan, np.log(4)], rtol=1e-6)
+    assert np.all(special.log1p(jnp.asarray([-1.5, -2.0, -1e-3], jnp.float32)) < 0)  # which faults are found by
     np.testing.assert_allclose(jax.vmap(jax.grad(special.log1p))(x[jnp.array([0, 3])]), [1, 0.25], rtol=1e-6)
     np.testing.assert_allclose(
         jax.vmap(jax.grad(jax.grad(special.log1p)))(x[jnp.array([0, 3])]), [-1, -0.0625], rtol=1e-6

@@ -1,5 +1,8 @@
 """Tiles on workers: asked for late, run one by one or together, and sums over all steps."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,7 +79,7 @@ def test_a_tile_in_two_programs_is_the_tile(problem):
     series, _, _, _ = tiles.compiled("cpu")(*workers.placed((problem, policy, KEY), None), 0, at, **static, **hooks)
     assert np.array_equal(tile.series["regret"], series["regret"][:, :200])
     before = executables.count()
-    list(workers.run(problem, policies.PAPER["UCB"], key=KEY, trials=200, at=at))
+    list(workers.run(problem, policies.greedy(), key=KEY, trials=200, at=at))
     assert executables.count() == before + 1
 
 
@@ -103,3 +106,18 @@ def test_the_width_of_a_tile_is_found_once_for_problems_of_one_shape(monkeypatch
     with jax.enable_x64(True):
         widths.tile_width(few, "cpu")
     assert len(asked) == 6
+
+
+def test_a_run_and_its_problem_are_forgotten_with_it():
+    """Without waiting for the collector of cycles, which a large sweep runs seldom."""
+    run = workers.prepared(
+        problems.unit_ball(3, 2), policies.PAPER["UCB"], key=jax.random.key(0), trials=2, at=np.array([2], np.int32)
+    ).compile()
+    list(run.tiles())
+    known = weakref.ref(run)
+    gc.disable()
+    try:
+        del run
+        assert known() is None
+    finally:
+        gc.enable()

@@ -37,7 +37,7 @@ def run(
     """Bring the store of every experiment up to date, or do a part of that, and return how many tiles it took.
 
     A cluster is one that `cluster.named` knows; its workers compute, and this process stores. Without one, `finished`
-    is told the name of each experiment that is, in another thread.
+    is told the name of each experiment that becomes so, in another thread.
     """
     build.check_generator()
     if cluster is None:

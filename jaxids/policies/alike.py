@@ -1,7 +1,8 @@
 """Policies that differ in little as ones that differ in numbers, so that they run as one program.
 
-UCB and W-UCB, TS, W-TS and FW-TS, IDS and DIDS with one gain: the paper's thirteen are six programs on finitely many
-actions. What is computed is the same. On boxes and balls a search that DIDS leaves out costs more than a compilation.
+UCB and W-UCB, TS, W-TS and FW-TS, IDS and DIDS with one gain: on a CPU the paper's thirteen are six programs on
+finitely many actions. What is computed is the same. On boxes and balls a search that DIDS leaves out costs more than a
+compilation.
 """
 
 from dataclasses import dataclass, replace

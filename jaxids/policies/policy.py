@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
@@ -117,11 +116,11 @@ def choose(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
         raise ValueError(f"band: got {checks.shown(band)}; it takes one of confidence or fields, as of fields.fit")
     if hasattr(policy.rule, "init"):
         raise ValueError(f"policy: got {checks.shown(policy.rule)}, which has a memory; it takes a rule without")
-    return _chosen(policy, band, key, nodes.kinds((policy, band)))
+    return _chosen(policy, band, key)
 
 
-@partial(jax.jit, static_argnames="kinds")
-def _chosen(policy: Policy, band: Band, key: Key[Array, ""], kinds: tuple[type, ...]) -> Choice:
+@nodes.jitted
+def _chosen(policy: Policy, band: Band, key: Key[Array, ""]) -> Choice:
     source = draws.Stream(draws.stream(key), jnp.uint32(0))
     band = band.scaled(policy.scale)
     return check_choice(policy.rule(band, source), band)

@@ -106,7 +106,7 @@ class Probes:
                 )
 
 
-@jax.jit
+@nodes.jitted
 def _bound(base: Problem, key: Key[Array, ""]) -> Float[Array, ""]:
     """R, which problems have in common for all that they draw; compiled, so that the rest is not drawn."""
     return base.draw(key).rho_bound

@@ -175,6 +175,6 @@ def _largest(function: Any, domain: Domain) -> Float[Array, ""]:
     return -_least(function, domain, -1.0)
 
 
-@jax.jit
+@nodes.jitted
 def _least(function: Any, domain: Domain, sign: Number = 1.0) -> Float[Array, ""]:
     return search.thorough(lambda x: sign * function(x), domain)

@@ -17,7 +17,9 @@ Drawn = dict[str, list[Path]]  # by the digest of a panel
 
 def digest(panel: Panel) -> str:
     """A digest of all that the pictures of a panel are made from."""
-    about = [panel.name, panel.point, panel.table, panel.missing, panel.others, [c.digest for c in panel.curves]]
+    table = {name: value for name, value in panel.table.items() if name != "cells"}  # those of all panels
+    curves = [[curve.label, curve.setting, curve.digest] for curve in panel.curves]
+    about = [panel.name, panel.point, table, panel.missing, panel.others, curves]
     return hashlib.sha256(store.as_json(about)).hexdigest()
 
 
@@ -30,7 +32,10 @@ def draw_curves(panel: Panel) -> list[Path]:
 
 
 class Early:
-    """Draws in one thread of its own; what goes wrong there goes wrong again when it is asked for."""
+    """Draws in one thread of its own; what goes wrong there goes wrong again when it is asked for.
+
+    So does what looks different beside other experiments, whose policies of one's own take colours away.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._pool, self._begun = folder, ThreadPoolExecutor(1, "drawing"), list[Future[Drawn]]()

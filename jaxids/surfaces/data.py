@@ -17,7 +17,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int, Key, Real
 
-from jaxids import checks, information, kernels, lanes, names
+from jaxids import checks, information, kernels, lanes, names, nodes
 from jaxids.beliefs import linear
 from jaxids.confidence import Band
 from jaxids.surfaces import dense
@@ -76,7 +76,7 @@ def band_after(
     return Band(linear if kernel is None else dense, state, actions.T, rho, delta, lam, norm_bound)
 
 
-@jax.jit
+@nodes.jitted
 def _after(
     kernel: Any,
     actions: Float[Array, "K d"],

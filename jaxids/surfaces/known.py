@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, UInt32
 
-from jaxids import checks, draws, information
+from jaxids import checks, draws, information, nodes
 from jaxids.confidence import Band
 from jaxids.policies.policy import checked
 from jaxids.programs import as_tree
@@ -39,7 +39,7 @@ def _check(band: Any) -> None:
         raise ValueError(f"band: got {checks.shown(band)}; it takes one of jaxids.confidence or jaxids.fields")
 
 
-@jax.jit
+@nodes.jitted
 def _seen(
     information: Any, band: Band, words: UInt32[Array, "2 ..."]
 ) -> tuple[Float[Array, "K ..."], Float[Array, "K ..."]]:
