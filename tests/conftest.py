@@ -34,6 +34,15 @@ settings.register_profile("reproducible", derandomize=True, deadline=None, datab
 settings.load_profile("reproducible")
 
 
+LONGEST = ("test_boxes", "test_ways", "test_notebooks", "test_interruptions", "test_domain_experiments", "test_cluster")
+
+
+def pytest_collection_modifyitems(items):
+    """The modules that take longest come first, so that no worker is left alone with one of them at the end."""
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
+
+
 @pytest.fixture
 def x64():
     """The test computes in float64."""
