@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -97,7 +98,7 @@ def test_more_trials_go_on_from_those_there_are(copied, monkeypatch):
 def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(copied, capsys):
     before = snapshot(copied / "out" / "small" / "tiles")
     assert again(copied, "--steps", "20") == 0
-    assert "small/experiment.json: was of another setting, or damaged" in capsys.readouterr().err
+    assert "small/experiment.json: was of another setting; written again" in capsys.readouterr().err
     assert "Run with steps = 20 in place of what the file says" in (copied / "out" / "report.html").read_text()
     assert load(copied / "out")["small-delta=0.1/UCB"].steps[-1] == 20
     after = snapshot(copied / "out" / "small" / "tiles")
@@ -510,3 +511,14 @@ def test_a_mistake_in_a_later_cell_loses_no_earlier_one(tmp_path, capsys, monkey
     assert capsys.readouterr().err.endswith("W-TS: problem: got nothing\n")
     kept = {path.parent.name: cells.finished(path.parent, 9) for path in (tmp_path / "out").rglob("*.tiles")}
     assert [(name[:4], found) for name, found in kept.items()] == [("UCB-", {0, 1, 2})]
+
+
+def test_a_part_tells_of_its_own_trials(tmp_path, capsys):
+    """Three tiles of each of two curves, for two parts: two and one, then one and two."""
+    path, rest = tmp_path / "halves.toml", "problem = { actions = 4, dim = 2, rho = 0.5 }\n"
+    path.write_text(f'trials = 600\nsteps = 20\npolicies = ["UCB", "W-UCB"]\n{rest}')
+    said = []
+    for part in ("1/2", "2/2"):
+        assert cli.main(["run", str(path), "--out", str(tmp_path / "out"), "--part", part]) == 0
+        said.append(re.findall(r"halves (\S+): (\d+/\d+) trials", capsys.readouterr().err))
+    assert said == [[("UCB", "512/512"), ("W-UCB", "256/256")], [("UCB", "256/256"), ("W-UCB", "512/512")]]

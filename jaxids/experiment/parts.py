@@ -1,7 +1,7 @@
 """Parts of a sweep: which tiles are whose, so that several runs make one store without talking to each other.
 
-A cell of as many tiles as there are parts, or more, is cut into runs of tiles that follow each other, one for each
-part. The tiles of smaller cells are dealt like cards, on from where those of the cell before ended.
+A cell is cut into runs of tiles that follow each other, one for each part. Those left over when all runs are of one
+length are dealt like cards, one a part, on from where those of the cell before ended: so parts are of one size.
 """
 
 import re
@@ -32,9 +32,14 @@ def shares(counts: Sequence[int], part: Part | None) -> list[Sequence[int]]:
         return [range(count) for count in counts]
     found, dealt, mine = list[Sequence[int]](), 0, part.number - 1
     for count in counts:
-        if count >= part.of:
-            found.append(range(mine * count // part.of, (mine + 1) * count // part.of))
-        else:
-            found.append([index for index in range(count) if (dealt + index) % part.of == mine])
-            dealt += count
+        each, more = divmod(count, part.of)
+        start, end = (each * number + _dealt_below(number, dealt, more, part.of) for number in (mine, mine + 1))
+        found.append(range(start, end))
+        dealt = (dealt + more) % part.of
     return found
+
+
+def _dealt_below(number: int, first: int, more: int, of: int) -> int:
+    """How many of the parts below a number get a card, if so many are dealt from the first of them on."""
+    end = first + more
+    return min(max(number, first), end) - first + min(number, max(end - of, 0))

@@ -69,7 +69,7 @@ def _brought(
     todos = list[Todo]()
     for job, share in zip(jobs, shares([job.tiles for job in jobs], part), strict=True):
         there, damaged = cells.sound(job.folder, job.tiles, job.fits)
-        todos.append(Todo(job, [index for index in share if index not in there]))
+        todos.append(Todo(job, share, there))
         messages += damaged
     progress = Progress(sum(len(todo.missing) * todo.job.work for todo in todos))
     for message in messages:
@@ -127,8 +127,17 @@ def _recorded(prepared: Sequence[tuple[Experiment, list[Job]]], out: Path) -> It
     """Write down what is asked for, and tell what was in its place."""
     for experiment, jobs in prepared:
         record = out / experiment.name / RECORD
+        was = "of another setting" if _whole(record) else "damaged"
         if store.seal(record, store.as_json(described(experiment, jobs))):
-            yield f"{record}: was of another setting, or damaged; written again, finished tiles are kept"
+            yield f"{record}: was {was}; written again, finished tiles are kept"
+
+
+def _whole(record: Path) -> bool:
+    """Whether a file is what was written."""
+    try:
+        return store.unseal(record) is not None
+    except store.DamagedError:
+        return False
 
 
 def _of_one_processor(jobs: Sequence[Job], processor: str, alike: bool) -> Iterator[str]:
@@ -174,8 +183,8 @@ def _run_job(
     todo: Todo, run: Callable[[], workers.Run], progress: Progress, under_way: Sequence[Future[None]]
 ) -> cells.Writer:
     """Compute the tiles of a job; the last of them wait in the writer. What goes wrong meanwhile elsewhere ends it."""
-    job, begun = todo.job, (todo.job.tiles - len(todo.missing)) * todo.job.width
-    progress.curve(job.name, begun, job.trials, job.setting["steps"])
+    job = todo.job
+    progress.curve(job.name, todo.begun * job.width, todo.trials, job.setting["steps"])
     writer = cells.Writer(job.folder, job.fits)
 
     def indices() -> Iterator[int]:

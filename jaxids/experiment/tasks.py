@@ -130,7 +130,8 @@ class Dealer:
         self._sizes[job.setting["policy"]] = max(seconds / SECONDS, size / BYTES) / (task.number * job.work)
         for index, arrays in enumerate(found, task.first):
             self._store(task.job, index, arrays)
-        self._progress.mixed(job.name, self._done[task.job] * job.width, job.trials, task.number * job.work)
+        asked = min(job.trials, self._todos[task.job].count * job.width)
+        self._progress.mixed(job.name, self._done[task.job] * job.width, asked, task.number * job.work)
 
     def _store(self, number: int, index: int, arrays: Arrays) -> None:
         """Store a tile that has come, or wait with it for those before it; then it may be known where the job stops."""

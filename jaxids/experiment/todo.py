@@ -1,7 +1,7 @@
 """What is left of a job: the tiles that are missing, as long as they are, and where it stops by itself."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from jaxids.experiment import cells
 from jaxids.experiment.bundles import Arrays
@@ -14,13 +14,14 @@ LISTED, SHARE = 1.0, 0.05  # seconds for which a listing of a folder is believed
 
 
 class Todo:
-    """A job and those of its tiles that are missing, of all or of a part of them."""
+    """A job and those of its tiles that are missing, of all or of a part: `begun` tiles are there of its `trials`."""
 
-    def __init__(self, job: Job, missing: list[int]) -> None:
+    def __init__(self, job: Job, share: Sequence[int], there: Collection[int]) -> None:
         self.job, self._stops = job, Stops(job.stop, job.width, job.trials) if job.stop else None
         self._waiting, self.stored = dict[int, Arrays](), 0
         self._look()
-        self.missing = [index for index in missing if index < self.count]
+        self.missing = [index for index in share if index not in there and index < self.count]
+        self.begun, self.trials = len(share) - len(self.missing), min(job.trials, len(share) * job.width)
 
     @property
     def stopped(self) -> bool:
