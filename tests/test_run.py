@@ -442,7 +442,7 @@ def test_a_damaged_tile_of_a_cell_that_has_stopped_is_mended(tmp_path, capsys):
     assert snapshot(tmp_path / "out") == before
 
 
-def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_path):
+def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_path, capsys):
     """A team that answers the last first, beside a plain run; tiles beyond the stop are left out."""
     (tmp_path / "small.toml").write_text(UNTIL)
     experiment = read.read(tmp_path / "small.toml")
@@ -451,9 +451,12 @@ def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_p
     def backwards(todos, progress):
         tasks.run(Backwards(), todos, progress)
 
+    plain = re.findall(r"small \S+: (\d+)/\1 trials", capsys.readouterr().err)
     here = kind.here() | {"processor": kind.processor()}
     stored = run._brought([experiment], tmp_path / "team", here, None, True, backwards)
     assert snapshot(tmp_path / "team") == snapshot(tmp_path / "plain")
+    assert len(plain) == 2
+    assert sorted(re.findall(r"small \S+: (\d+)/\1 trials", capsys.readouterr().err)) == sorted(plain)  # once each
     assert 6 <= stored < 2 * 40
 
 

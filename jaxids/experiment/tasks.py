@@ -128,6 +128,8 @@ class Dealer:
         job, (found, seconds) = self._jobs[task.job], result
         size = sum(array.nbytes for arrays in found for array in arrays.values())
         self._sizes[job.setting["policy"]] = max(seconds / SECONDS, size / BYTES) / (task.number * job.work)
+        if task.job in self._stopped:  # meanwhile
+            return
         for index, arrays in enumerate(found, task.first):
             self._store(task.job, index, arrays)
         asked = min(job.trials, self._todos[task.job].count * job.width)
