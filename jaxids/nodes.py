@@ -51,7 +51,12 @@ def kinds(tree: Any) -> tuple[type, ...]:
 
 def jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of pytrees compiled by JAX, anew where their classes differ; arguments are given by place."""
-    compiled = jax.jit(lambda kinds, *arguments: function(*arguments), static_argnums=0)
+
+    def traced(kinds: tuple[type, ...], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    traced.__name__ = traced.__qualname__ = function.__name__  # as JAX tells of it
+    compiled = jax.jit(traced, static_argnums=0)
 
     @wraps(function)
     def called(*arguments: Any) -> Any:
