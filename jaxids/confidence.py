@@ -126,7 +126,7 @@ class Band:
         """The posterior covariance of every action with one."""
         return self.belief.cov_with(self.state, self.features, self.seen(action))
 
-    @cached_property
+    @property
     def quiet(self) -> Bool[Array, "K ..."]:
         """Where ρ² is so small that rounding of σ² shows beside it."""
         return self.rho**2 < QUIET * self.var
@@ -134,23 +134,28 @@ class Band:
     @cached_property
     def some_quiet(self) -> Bool[Array, ""]:
         """Whether that is so anywhere, in any trial."""
-        return lanes.anywhere(self.quiet)
+        return lanes.negative_anywhere(lambda rho2, var: rho2 - QUIET * var, self.rho**2, self.var)
 
-    def left(self, action: Action, explained: Float[Array, "K ..."]) -> Float[Array, "K ..."]:
-        """What is left of every σ² if f is known at an action, which explains the rest.
+    def left(
+        self, action: Action, explained: Float[Array, "K ..."], then: Callable[[Array], Array]
+    ) -> Float[Array, "K ..."]:
+        """A function of what is left of every σ² if f is known at an action, which explains the rest.
 
         A difference is off by rounding of σ². Only where that shows is the belief asked, and only if it shows anywhere,
         in any trial of the tile, does that take time.
         """
-        difference = jnp.maximum(self.var - explained, 0)
+
+        def difference() -> Float[Array, "K ..."]:
+            return jnp.maximum(self.var - explained, 0)
+
         if not hasattr(self.belief, "var_given"):
-            return jnp.where(self.same(action), 0, difference)
+            return then(jnp.where(self.same(action), 0, difference()))
 
         def asked() -> Float[Array, "K ..."]:
             given = self.belief.var_given(self.state, self.features, self.seen(action))
-            return jnp.where(self.quiet, given, difference)
+            return jnp.where(self.quiet, given, difference())
 
-        return lanes.seldom(self.some_quiet, asked, difference)
+        return lanes.seldom(self.some_quiet, lambda: then(asked()), lambda: then(difference()))
 
     def same(self, action: Action) -> Bool[Array, "K ..."]:
         """Which of the band's actions is this one."""

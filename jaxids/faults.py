@@ -68,7 +68,7 @@ def after(
         kind = jnp.where(right, kind, number)
     kind = lanes.shared(kind if context is None else jnp.where(context, kind, 1))
     new = (fault.kind == 0) & (kind > 0)
-    return Fault(jnp.where(new, kind, fault.kind), jnp.where(new, step + 1, fault.step))
+    return Fault(fault.kind + jnp.where(new, kind, 0), jnp.maximum(fault.step, jnp.where(new, step + 1, 0)))
 
 
 def _finite(values: Array | None) -> Any:

@@ -54,7 +54,7 @@ class Averaged:
 
     def __call__(self, band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
         """The gain of every action."""
-        _ = band.quiet, band.some_quiet  # asked before the loop over proposals
+        _ = band.some_quiet  # asked before the loop over proposals
         return band.average(source, self.proposals, lambda target: about(band, target))
 
 
@@ -67,4 +67,4 @@ def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
     explained = lanes.shared(jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own))))
-    return special.log1p(explained / (band.rho**2 + band.left(target, explained)))
+    return band.left(target, explained, lambda left: special.log1p(explained / (band.rho**2 + left)))

@@ -28,10 +28,13 @@ __all__ = [
     "dot",
     "first_max",
     "first_min",
+    "least_of",
     "matvec",
+    "negative_anywhere",
     "none_negative",
     "orthogonal",
     "pick",
+    "replaced",
     "root",
     "seldom",
     "settled",
@@ -42,7 +45,6 @@ __all__ = [
 UNROLL = 32  # rows compared in one unrolled chain
 PARTS = 4  # such chains, one after the other, rather than groups of rows
 TERMS = 16  # products added in one loop
-MOST = 64  # turns of a loop, should rounding go in circles
 
 Value = TypeVar("Value")
 OfTwo = Callable[[Array, Array], Array]
@@ -62,37 +64,43 @@ class Best(NamedTuple):
 
 def first_min(values: Float[Array, "K ..."]) -> Best:
     """The smallest entry along the leading axis; the lowest index wins a tie."""
-    return _first(lax.lt, values)
+    return _first(lax.lt, _itself, values)
 
 
 def first_max(values: Float[Array, "K ..."]) -> Best:
     """The largest entry along the leading axis; the lowest index wins a tie."""
-    return _first(lax.gt, values)
+    return _first(lax.gt, _itself, values)
 
 
-def _first(beats: OfTwo, values: Float[Array, "K ..."]) -> Best:
+def least_of(of: Callable[..., Array], *values: Float[Array, "K ..."]) -> Best:
+    """The smallest of a cheap function of rows, without an array of it; the lowest index wins a tie."""
+    return _first(lax.lt, of, *values)
+
+
+def _first(beats: OfTwo, of: Callable[..., Array], *values: Float[Array, "K ..."]) -> Best:
     """One chain of comparisons, part by part; of many rows, one in every group and then one over the groups."""
-    rows = values.shape[0]
-    if rows > UNROLL and values.ndim == 1:  # without lanes a loop over rows is as good, and a short program
-        arg = jnp.argmin(values) if beats is lax.lt else jnp.argmax(values)
-        return Best(arg.astype(jnp.int32), values[arg])
-    start = Best(jnp.zeros(values.shape[1:], jnp.int32), values[0])
+    rows = values[0].shape[0]
+    if rows > UNROLL and values[0].ndim == 1:  # without lanes a loop over rows is as good, and a short program
+        one = of(*values)
+        arg = jnp.argmin(one) if beats is lax.lt else jnp.argmax(one)
+        return Best(arg.astype(jnp.int32), one[arg])
     if rows <= PARTS * UNROLL:
+        start = Best(jnp.zeros(values[0].shape[1:], jnp.int32), of(*(value[0] for value in values)))
         for row in range(0, rows, UNROLL):
-            start = _chain(beats, start, row, values[row : row + UNROLL])
+            start = _chain(beats, start, row, of, *(value[row : row + UNROLL] for value in values))
         return start
-    whole = rows - rows % UNROLL
-    groups = jnp.moveaxis(values[:whole].reshape(-1, UNROLL, *values.shape[1:]), 1, 0)
-    within = _chain(beats, Best(jnp.zeros(groups.shape[1:], jnp.int32), groups[0]), 0, groups)
-    group, value = _first(beats, within.value)
-    return _chain(beats, Best(group * UNROLL + pick(within.arg, group), value), whole, values[whole:])
+    one, whole = of(*values), rows - rows % UNROLL
+    groups = jnp.moveaxis(one[:whole].reshape(-1, UNROLL, *one.shape[1:]), 1, 0)
+    within = _chain(beats, Best(jnp.zeros(groups.shape[1:], jnp.int32), groups[0]), 0, _itself, groups)
+    group, value = _first(beats, _itself, within.value)
+    return _chain(beats, Best(group * UNROLL + pick(within.arg, group), value), whole, _itself, one[whole:])
 
 
-def _chain(beats: OfTwo, start: Best, first: int, rows: Float[Array, "n ..."]) -> Best:
+def _chain(beats: OfTwo, start: Best, first: int, of: Callable[..., Array], *rows: Float[Array, "n ..."]) -> Best:
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
-    for place in range(int(first == 0), rows.shape[0]):  # not by jnp.where, a call, which takes longer to trace
-        row = lax.index_in_dim(rows, place, keepdims=False)
+    for place in range(int(first == 0), rows[0].shape[0]):  # not by jnp.where, a call, which takes longer to trace
+        row = of(*(lax.index_in_dim(each, place, keepdims=False) for each in rows))
         better = beats(row, best)
         arg = lax.select(better, lax.full_like(arg, first + place), arg)
         best = lax.select(better, row, best)
@@ -105,29 +113,39 @@ def _itself(row: Array) -> Array:
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
-    return _folded(operator.add, values, lambda row: row * 0) == 0
+    return _folded(operator.add, lambda row: row * 0, values) == 0
 
 
 def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
-    return _folded(operator.add, values, lambda row: lax.abs(row) - row) == 0
+    return _folded(operator.add, lambda row: lax.abs(row) - row, values) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
     """Whether any entry is true, in any lane."""
-    return jnp.any(_folded(operator.or_, marks) if marks.ndim > 1 else marks)
+    return jnp.any(_folded(operator.or_, _itself, marks) if marks.ndim > 1 else marks)
 
 
-def _folded(combine: OfTwo, values: Array, of: Callable[[Array], Array] = _itself) -> Array:
-    """All rows, or a function of each, in one; of many rows, `UNROLL` parts at a time. Their order must not matter."""
+def negative_anywhere(of: Callable[..., Array], *values: Float[Array, "K ..."]) -> Bool[Array, ""]:
+    """Whether a function of rows is negative in any entry, by its sign bit alone; of NaN that may be either."""
+
+    def bits(*row: Array) -> Int[Array, "..."]:
+        found = of(*row)
+        return lax.bitcast_convert_type(found, jnp.int32 if found.dtype == jnp.float32 else jnp.int64)
+
+    return jnp.any((_folded(operator.or_, bits, *values) if values[0].ndim > 1 else bits(*values)) < 0)
+
+
+def _folded(combine: OfTwo, of: Callable[..., Array], *values: Array) -> Array:
+    """A function of each row, all in one; of many rows, `UNROLL` parts at a time. Their order must not matter."""
     if not layouts.current().barriers:
-        values, of = of(values), _itself
-    rows = values.shape[0]
+        values, of = (of(*values),), _itself
+    rows = values[0].shape[0]
     if rows <= UNROLL:
-        return functools.reduce(combine, map(of, values))
+        return functools.reduce(combine, map(of, *values))
     whole = rows - rows % UNROLL
-    parts = functools.reduce(combine, map(of, values[:whole].reshape(UNROLL, -1, *values.shape[1:])))
-    return functools.reduce(combine, map(of, values[whole:]), _folded(combine, parts))
+    parts = functools.reduce(combine, map(of, *(v[:whole].reshape(UNROLL, -1, *v.shape[1:]) for v in values)))
+    return functools.reduce(combine, map(of, *(v[whole:] for v in values)), _folded(combine, _itself, parts))
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:
@@ -146,8 +164,8 @@ def _loaded(values: Array, index: Int[Array, "..."]) -> Array:
     axis, width = values.ndim - index.ndim - 1, index.size
     leading, rows = values.shape[:axis], values.shape[axis]
     shape = (math.prod(leading), width, 1)
-    starts, lane = (lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
-    places = starts * (rows * width) + index.astype(jnp.int32).reshape(1, width, 1) * width + lane
+    starts, lane = (lax.broadcasted_iota(jnp.uint32, shape, axis) for axis in (0, 1))
+    places = starts * (rows * width) + index.astype(jnp.uint32).reshape(1, width, 1) * width + lane
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     found = lax.gather(values.reshape(-1), places, numbers, (1,), mode="promise_in_bounds")
     return found.reshape(*leading, *index.shape)
@@ -161,26 +179,26 @@ def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
     return chosen
 
 
+def replaced(where: Bool[Array, "..."], new: Array, old: Array) -> Array:
+    """`new` where a condition holds, else `old`; all numbers are ≥ 0.
+
+    By `jnp.where` alone it would be written over `old` by masked stores, each of which takes some processors (AMD's) as
+    long as ten others.
+    """
+    return jnp.where(where, new, jnp.abs(old))
+
+
 def settled(turn: Callable[[Value], Value], unsettled: Callable[[Value], Bool[Array, "..."]], start: Value) -> Value:
-    """Turn after turn until no lane is unsettled, `MOST` at most; where loops may not end early, a fixed number."""
+    """Turn after turn until no lane is unsettled; where loops may not end early, a fixed number."""
     layout = layouts.current()
     if not layout.loops:
         return functools.reduce(lambda value, _: turn(value), range(layout.turns), start)
-    value, _ = lax.while_loop(
-        lambda state: jnp.any(unsettled(state[0])) & (state[1] < MOST),
-        lambda state: (turn(state[0]), state[1] + 1),
-        (start, 0),
-    )
-    return value
+    return lax.while_loop(lambda value: jnp.any(unsettled(value)), turn, start)
 
 
-def seldom(
-    needed: Bool[Array, ""], rare: Callable[[], Float[Array, "K ..."]], usual: Float[Array, "K ..."]
-) -> Float[Array, "K ..."]:
+def seldom(needed: Bool[Array, ""], rare: Callable[[], Value], usual: Callable[[], Value]) -> Value:
     """What is rarely needed, in place of the usual where it is; computed always where leaving it out costs more."""
-    if not layouts.current().loops:
-        return rare()
-    return lax.cond(needed, rare, lambda: usual)
+    return lax.cond(needed, rare, usual) if layouts.current().loops else rare()
 
 
 def dot(left: Array, right: Array) -> Array:

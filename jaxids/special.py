@@ -55,7 +55,8 @@ def log1p(x: jax.Array) -> jax.Array:
     for coefficient in LOGARITHM[1:]:
         value = value * m + coefficient
     value = m + m * m * (value * m - 0.5) + power.astype(x.dtype) * jnp.float32(math.log(2) * 2**-23)
-    return jnp.where((x >= 0) & (x < jnp.inf), value, x)  # NaN as well; negative ones are told of as they are
+    sound = lax.bitcast_convert_type(x, jnp.uint32) < lax.bitcast_convert_type(jnp.float32(jnp.inf), jnp.uint32)
+    return jnp.where(sound, value, x + x)  # of no such number: ∞, NaN, or one that is negative
 
 
 @log1p.defjvp

@@ -36,6 +36,35 @@ def test_first_min_finds_one_row_wherever_it_is():
     np.testing.assert_array_equal(jax.jit(lanes.first_min)(values).arg, places)
 
 
+@pytest.mark.parametrize("trailing", [(), (5,)])
+@pytest.mark.parametrize("rows", [1, 31, 33, 1025])
+def test_the_least_of_a_function_of_rows_is_that_of_its_values(rows, trailing, rng):
+    left, right = rng.integers(-4, 5, (2, rows, *trailing)).astype(np.float32)
+    got = jax.jit(lambda *both: lanes.least_of(lambda a, b: a - 2 * b, *both))(left, right)
+    np.testing.assert_array_equal(got.arg, np.argmin(left - 2 * right, axis=0))
+    np.testing.assert_array_equal(got.value, np.min(left - 2 * right, axis=0))
+
+
+@pytest.mark.parametrize("trailing", [(), (5,)])
+@pytest.mark.parametrize("rows", [1, 33, 1025])
+def test_one_negative_value_of_a_function_of_rows_is_found_wherever_it_is(rows, trailing, dtype):
+    found = jax.jit(lambda *both: lanes.negative_anywhere(lambda a, b: a - b, *both))
+    for place in {0, rows // 2, rows - 1}:
+        left, right = np.ones((2, rows, *trailing), dtype)
+        assert not found(left, right)
+        left[(place, *(2 for _ in trailing))] = np.nextafter(dtype.type(1), dtype.type(0))
+        assert found(left, right)
+
+
+def test_what_is_replaced_is_so_where_the_condition_holds(rng):
+    new, old = rng.integers(0, 9, (2, 2, 100))
+    where = rng.random(100) < 0.5
+    for kind in (np.int32, np.float32):
+        got = lanes.replaced(*map(jnp.asarray, (where, new.astype(kind), old.astype(kind))))
+        assert got.dtype == kind
+        np.testing.assert_array_equal(got, np.where(where, new, old))
+
+
 @pytest.mark.parametrize("trailing", [(), (4,), (2, 3)])
 @pytest.mark.parametrize("leading", [(), (2,), (3, 2)])
 def test_pick_takes_one_entry_per_lane(leading, trailing, rng):
