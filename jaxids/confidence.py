@@ -134,7 +134,7 @@ class Band:
     @cached_property
     def some_quiet(self) -> Bool[Array, ""]:
         """Whether that is so anywhere, in any trial."""
-        return lanes.negative_anywhere(lambda rho2, var: rho2 - QUIET * var, self.rho**2, self.var)
+        return lanes.negative_anywhere(lax.sub, self.rho**2 / QUIET, self.var)
 
     def left(
         self, action: Action, explained: Float[Array, "K ..."], then: Callable[[Array], Array]

@@ -8,8 +8,7 @@ the compensated sum that lets single precision hold an estimate over millions of
 
 import functools
 import math
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -99,8 +98,8 @@ def _first(beats: OfTwo, of: Callable[..., Array], *values: Float[Array, "K ..."
 def _chain(beats: OfTwo, start: Best, first: int, of: Callable[..., Array], *rows: Float[Array, "n ..."]) -> Best:
     """The better of what was found before row `first` and the rows from there on."""
     arg, best = start
-    for place in range(int(first == 0), rows[0].shape[0]):  # not by jnp.where, a call, which takes longer to trace
-        row = of(*(lax.index_in_dim(each, place, keepdims=False) for each in rows))
+    for place in range(int(first == 0), rows[0].shape[0]):  # by lax: functions of jnp take longer to trace
+        row = of(*_row(place, rows))
         better = beats(row, best)
         arg = lax.select(better, lax.full_like(arg, first + place), arg)
         best = lax.select(better, row, best)
@@ -112,18 +111,18 @@ def _itself(row: Array) -> Array:
 
 
 def all_finite(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
-    """Whether no entry along the leading axis is NaN or infinite: nothing times any of those is NaN."""
-    return _folded(operator.add, lambda row: row * 0, values) == 0
+    """Whether no entry along the leading axis is NaN or infinite: those less themselves are NaN."""
+    return _folded(lax.add, lambda row: lax.sub(row, row), values) == 0
 
 
 def none_negative(values: Float[Array, "K ..."]) -> Bool[Array, "..."]:
     """Whether every entry along the leading axis is a finite number ≥ 0: of any other, |x| − x is positive or NaN."""
-    return _folded(operator.add, lambda row: lax.abs(row) - row, values) == 0
+    return _folded(lax.add, lambda row: lax.sub(lax.abs(row), row), values) == 0
 
 
 def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
     """Whether any entry is true, in any lane."""
-    return jnp.any(_folded(operator.or_, _itself, marks) if marks.ndim > 1 else marks)
+    return jnp.any(_folded(lax.bitwise_or, _itself, marks) if marks.ndim > 1 else marks)
 
 
 def negative_anywhere(of: Callable[..., Array], *values: Float[Array, "K ..."]) -> Bool[Array, ""]:
@@ -133,7 +132,7 @@ def negative_anywhere(of: Callable[..., Array], *values: Float[Array, "K ..."]) 
         found = of(*row)
         return lax.bitcast_convert_type(found, jnp.int32 if found.dtype == jnp.float32 else jnp.int64)
 
-    return jnp.any((_folded(operator.or_, bits, *values) if values[0].ndim > 1 else bits(*values)) < 0)
+    return jnp.any((_folded(lax.bitwise_or, bits, *values) if values[0].ndim > 1 else bits(*values)) < 0)
 
 
 def _folded(combine: OfTwo, of: Callable[..., Array], *values: Array) -> Array:
@@ -142,10 +141,16 @@ def _folded(combine: OfTwo, of: Callable[..., Array], *values: Array) -> Array:
         values, of = (of(*values),), _itself
     rows = values[0].shape[0]
     if rows <= UNROLL:
-        return functools.reduce(combine, map(of, *values))
+        return functools.reduce(combine, (of(*_row(place, values)) for place in range(rows)))
     whole = rows - rows % UNROLL
-    parts = functools.reduce(combine, map(of, *(v[:whole].reshape(UNROLL, -1, *v.shape[1:]) for v in values)))
-    return functools.reduce(combine, map(of, *(v[whole:] for v in values)), _folded(combine, _itself, parts))
+    parts = [value[:whole].reshape(UNROLL, -1, *value.shape[1:]) for value in values]
+    groups = functools.reduce(combine, (of(*_row(place, parts)) for place in range(UNROLL)))
+    rest = (of(*_row(place, values)) for place in range(whole, rows))
+    return functools.reduce(combine, rest, _folded(combine, _itself, groups))
+
+
+def _row(place: int, values: Sequence[Array]) -> list[Array]:
+    return [lax.index_in_dim(value, place, keepdims=False) for value in values]
 
 
 def pick(values: Array, index: Int[Array, "..."]) -> Array:

@@ -140,4 +140,4 @@ def test_one_entry_that_is_negative_or_not_finite_is_found_wherever_it_is(rows, 
 
 def test_looking_for_what_is_not_finite_is_a_short_program():
     program = jax.make_jaxpr(lanes.all_finite)(jnp.zeros((4096, 2)))
-    assert len(program.eqns) < 8 * lanes.UNROLL
+    assert len(program.eqns) < 10 * lanes.UNROLL

@@ -75,7 +75,9 @@ def _widened(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> Mix:
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     ends, t, left = bracket
     (rising, falling), two = _apart(ends), 2 + MARGIN * float(jnp.finfo(t.dtype).eps)
-    found = _vertex(gap, gain, lanes.least_of(lambda gap, gain: gap - t / two * gain, gap, gain).arg)
+    tilt = t / two
+    lowest = lanes.least_of(lambda gap, gain: lax.sub(gap, lax.mul(tilt, gain)), gap, gain)
+    found = _vertex(gap, gain, lowest.arg)
     mixed = jnp.minimum(2 * rising.gap - t * rising.gain, falling.gap)
     left = lanes.shared(jnp.where(two * found.gap - t * found.gain < mixed, left - 1, 0))
     side = jnp.arange(2).reshape(2, *(1 for _ in t.shape)) == (found.gap <= t * found.gain)
