@@ -98,8 +98,8 @@ def play(
 
 def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Array, "n"], ...]:
     """The keys of trials, by their numbers: of their instances, their noise, their policies and their contexts."""
-    keys = jax.vmap(partial(jax.random.fold_in, key))(trials)
-    return tuple(jax.vmap(jax.random.fold_in, (0, None))(keys, i) for i in range(4))
+    keys = draws.fold_in(key, trials)
+    return tuple(draws.fold_in(keys, jnp.arange(4, dtype=jnp.uint32)[:, None]))
 
 
 def instance_keys(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Key[Array, "n"]:
@@ -111,7 +111,7 @@ def begun(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> 
     """Trials by their numbers, before the first step."""
     _, of_noise, of_policy, of_contexts = trial_keys(key, trials)
     instance = lanes.shared(jax.vmap(problem.draw, out_axes=-1)(instance_keys(problem, key, trials)))
-    noise, own = (lanes.shared(jax.vmap(draws.stream, out_axes=-1)(k)) for k in (of_noise, of_policy))
+    noise, own = lanes.shared(jnp.moveaxis(draws.stream(jnp.stack([of_noise, of_policy])), 0, 1))
     return Trials(instance, lanes.shared(instance.losses()), noise, own, of_contexts)
 
 

@@ -5,6 +5,7 @@ for one seed in ten thousand.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +36,13 @@ def test_words_are_threefry_of_step_and_site(rng):
     np.testing.assert_array_equal(draws.words(source, 4), expected)
 
 
-def test_a_stream_is_the_words_of_its_key():
-    first, second = (draws.stream(jax.random.key(seed)) for seed in (0, 1))
-    assert first.shape == (2,)
-    assert first.dtype == jnp.uint32
-    assert not np.array_equal(first, second)
+def test_keys_and_streams_are_those_of_jax_bitwise():
+    key, numbers = jax.random.key(5), jnp.array([0, 1, 77, 2**32 - 1], jnp.uint32)
+    keys = jax.vmap(partial(jax.random.fold_in, key))(numbers)
+    np.testing.assert_array_equal(*map(jax.random.key_data, (draws.fold_in(key, numbers), keys)))
+    for each in (key, keys, keys.reshape(2, 2)):
+        bits = jax.vmap(lambda one: jax.random.bits(one, (2,), jnp.uint32), out_axes=-1)(each.ravel())
+        np.testing.assert_array_equal(draws.stream(each), bits.reshape(2, *each.shape))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
