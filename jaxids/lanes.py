@@ -126,13 +126,15 @@ def anywhere(marks: Bool[Array, "K ..."]) -> Bool[Array, ""]:
 
 
 def negative_anywhere(of: Callable[..., Array], *values: Float[Array, "K ..."]) -> Bool[Array, ""]:
-    """Whether a function of rows is negative in any entry, by its sign bit alone; of NaN that may be either."""
+    """Whether a function of rows is negative anywhere, on a CPU by its sign bit alone, which of NaN may be either."""
+    if values[0].ndim == 1 or not layouts.current().barriers:
+        return jnp.any(of(*values) < 0)
 
     def bits(*row: Array) -> Int[Array, "..."]:
         found = of(*row)
         return lax.bitcast_convert_type(found, jnp.int32 if found.dtype == jnp.float32 else jnp.int64)
 
-    return jnp.any((_folded(lax.bitwise_or, bits, *values) if values[0].ndim > 1 else bits(*values)) < 0)
+    return jnp.any(_folded(lax.bitwise_or, bits, *values) < 0)
 
 
 def _folded(combine: OfTwo, of: Callable[..., Array], *values: Array) -> Array:

@@ -247,7 +247,7 @@ def test_layouts_hold_inside_and_no_longer():
 
 
 def program(policy, problem):
-    trials = tiles.begun(problem, KEY, np.arange(128, dtype=np.uint32))
+    trials = tiles.begun(problem, KEY, jnp.arange(128, dtype=jnp.uint32))
     carry = tiles._started(problem, policy, trials)._replace(series={})
     step = lambda *given: tiles._step(problem, policy, tiles._Hooks((), None, None), *given)  # noqa: E731
     return fused.program(step, trials._replace(contexts=()), carry, "gpu")
