@@ -93,7 +93,7 @@ class Run:
         trials = begin.eval_shape(problem, key, 0, **given)
         begins = made(begin, problem, key, 0, **given)
         if isinstance(trials.instance, Instance):
-            policy = placed(alike(policy), device)
+            policy = placed(alike(policy, len(trials.instance.rho)), device)
             static = static | {"kinds": nodes.kinds((problem, policy))}
         plays = made(rest, problem, policy, trials, at, **static)
         return lambda first: plays(problem, policy, begins(problem, key, first), at)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +11,12 @@ import pytest
 
 from jaxids import agents, domains, executables, kernels, policies, problems, ratio, simulate, tiles, workers
 from jaxids.knowledge import Known
-from jaxids.policies.alike import Drawn, Given, Least, alike
+from jaxids.policies.alike import FEW, Drawn, Given, Least, Told, alike
 from jaxids.ratio.bracket import either
 
 NAMES = list(policies.PAPER)
-PROGRAMS = [["UCB", "W-UCB"], ["TS", "W-TS", "FW-TS"], ["IDS-UCB", "DIDS-UCB"]]
+DIRECTED = ["IDS-F", "DIDS-F", "IDS-UCB", "DIDS-UCB", "IDS-TS", "DIDS-TS"]
+PROGRAMS = [["UCB", "W-UCB"], ["TS", "W-TS", "FW-TS"], DIRECTED, ["IDS-E", "DIDS-E"]]
 
 
 @cache
@@ -38,7 +40,7 @@ def player(actions, steps=40):
 
 @pytest.mark.parametrize(("name", "actions"), [*((name, 7) for name in NAMES), ("IDS-UCB", 2), ("DIDS-UCB", 2)])
 def test_the_choices_are_the_same(name, actions, x64):
-    own, shared = (player(actions)(policy) for policy in (policies.PAPER[name], alike(policies.PAPER[name])))
+    own, shared = (player(actions)(policy) for policy in (policies.PAPER[name], alike(policies.PAPER[name], actions)))
     np.testing.assert_array_equal(own[0], shared[0])
     np.testing.assert_array_equal(own[1], shared[1])
     if own[2] is not None:
@@ -47,26 +49,32 @@ def test_the_choices_are_the_same(name, actions, x64):
 
 def test_what_becomes_a_number_sets_policies_apart(x64):
     """The control: with the number turned, the choices are those of another."""
-    for one, other in (("UCB", "W-UCB"), ("W-TS", "FW-TS"), ("IDS-UCB", "DIDS-UCB")):
-        left, right = (player(7)(alike(policies.PAPER[name]))[0] for name in (one, other))
+    for one, other in (("UCB", "W-UCB"), ("W-TS", "FW-TS"), *combinations(DIRECTED, 2)):
+        left, right = (player(7)(alike(policies.PAPER[name], 7))[0] for name in (one, other))
         assert np.any(left != right)
-    assert alike(policies.PAPER["UCB"]).noise == Given(0.0)
-    assert alike(policies.PAPER["W-UCB"]).noise == Given(1.0)
-    assert alike(policies.PAPER["FW-TS"]).rule == Drawn(1.0)
-    assert alike(policies.PAPER["DIDS-F"]).rule.mixed == 0
-    assert isinstance(alike(policies.PAPER["IDS-F"]).rule, Least)
+    assert alike(policies.PAPER["UCB"], 7).noise == Given(0.0)
+    assert alike(policies.PAPER["W-UCB"], 7).noise == Given(1.0)
+    assert alike(policies.PAPER["FW-TS"], 7).rule == Drawn(1.0)
+    assert alike(policies.PAPER["DIDS-F"], 7).rule.mixed == 0
+    assert alike(policies.PAPER["IDS-F"], 7).rule == Least(Told(0.0), policies.PAPER["IDS-F"].rule.gap, 1.0)
+
+
+def test_with_many_actions_a_gain_is_by_itself():
+    """A draw of all of them takes long to compile."""
+    for actions, kind in ((FEW, Told), (FEW + 1, type(policies.PAPER["IDS-F"].rule.information))):
+        assert type(alike(policies.PAPER["IDS-F"], actions).rule.information) is kind
 
 
 def test_a_policy_that_has_no_like_stays_as_it_is():
     pairs = policies.ids(policies.PAPER["IDS-F"].rule.information, solver=ratio.pairs)
     for policy in (policies.greedy(), pairs, policies.phased_elimination()):
-        assert alike(policy).rule is policy.rule
+        assert alike(policy, 7).rule is policy.rule
 
     class Own(policies.Thompson, Known):
         """A rule, and what is known of the noise, of one's own."""
 
     mine = policies.Policy(Own(), Own())
-    assert alike(mine) == mine
+    assert alike(mine, 7) == mine
 
 
 @pytest.mark.parametrize("finite", [True, False])
@@ -96,13 +104,13 @@ def test_results_are_those_of_the_policy_itself(problem, monkeypatch):
         "scaled": problems.unit_ball(4, 2, (0.1, 1.0)),
     }[problem]
     scale = 0.5 if problem == "scaled" else None
-    both = [replace(policies.PAPER[name], scale=scale) for name in ("TS", "W-TS")]
+    names = {"many dimensions": ("TS", "W-TS"), "scaled": ("IDS-F", "IDS-UCB")}.get(problem, ("IDS-TS", "IDS-UCB"))
+    both = [replace(policies.PAPER[name], scale=scale) for name in names]
     run = partial(simulate, given, key=jax.random.key(1), trials=8, steps=25)
     shared = [run(policy).final for policy in both]
-    monkeypatch.setattr(workers, "alike", lambda policy: policy)
+    monkeypatch.setattr(workers, "alike", lambda policy, actions: policy)
     np.testing.assert_allclose(run(both[0]).final, shared[0], rtol=1e-5)
-    if problem != "kernel":  # whose noise is the same everywhere
-        assert np.any(np.abs(shared[0] - shared[1]) > 1e-3)
+    assert np.any(np.abs(shared[0] - shared[1]) > 1e-3)
 
 
 @pytest.mark.parametrize("names", PROGRAMS, ids=" ".join)
