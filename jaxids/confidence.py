@@ -134,7 +134,7 @@ class Band:
     @cached_property
     def some_quiet(self) -> Bool[Array, ""]:
         """Whether that is so anywhere, in any trial."""
-        return lanes.negative_anywhere(lax.sub, self.rho**2 / QUIET, self.var)
+        return lanes.negative_anywhere(lax.sub, jnp.broadcast_to(self.rho**2 / QUIET, self.var.shape), self.var)
 
     def left(
         self, action: Action, explained: Float[Array, "K ..."], then: Callable[[Array], Array]
@@ -155,7 +155,7 @@ class Band:
             given = self.belief.var_given(self.state, self.features, self.seen(action))
             return jnp.where(self.quiet, given, difference())
 
-        return lanes.seldom(self.some_quiet, lambda: then(asked()), lambda: then(difference()))
+        return lanes.seldom(self.some_quiet, asked, difference, then)
 
     def same(self, action: Action) -> Bool[Array, "K ..."]:
         """Which of the band's actions is this one."""

@@ -44,6 +44,7 @@ __all__ = [
 UNROLL = 32  # rows compared in one unrolled chain
 PARTS = 4  # such chains, one after the other, rather than groups of rows
 TERMS = 16  # products added in one loop
+MOST = 64  # turns of a loop, should rounding go in circles
 
 Value = TypeVar("Value")
 OfTwo = Callable[[Array, Array], Array]
@@ -189,23 +190,38 @@ def _selected(rows: Array, index: Int[Array, "..."]) -> Array:
 def replaced(where: Bool[Array, "..."], new: Array, old: Array) -> Array:
     """`new` where a condition holds, else `old`; all numbers are ≥ 0.
 
-    By `jnp.where` alone it would be written over `old` by masked stores, each of which takes some processors (AMD's) as
-    long as ten others.
+    `jnp.where` alone becomes a masked store over `old`, which is ten times as slow on processors of AMD. The absolute
+    value is that of the number, but keeps the compiler from doing so.
     """
     return jnp.where(where, new, jnp.abs(old))
 
 
 def settled(turn: Callable[[Value], Value], unsettled: Callable[[Value], Bool[Array, "..."]], start: Value) -> Value:
-    """Turn after turn until no lane is unsettled; where loops may not end early, a fixed number."""
+    """Turn after turn until no lane is unsettled, `MOST` at most; where loops may not end early, a fixed number."""
     layout = layouts.current()
     if not layout.loops:
         return functools.reduce(lambda value, _: turn(value), range(layout.turns), start)
-    return lax.while_loop(lambda value: jnp.any(unsettled(value)), turn, start)
+    value, _ = lax.while_loop(
+        lambda state: jnp.any(unsettled(state[0])) & (state[1] < MOST),
+        lambda state: (turn(state[0]), state[1] + 1),
+        (start, 0),
+    )
+    return value
 
 
-def seldom(needed: Bool[Array, ""], rare: Callable[[], Value], usual: Callable[[], Value]) -> Value:
-    """What is rarely needed, in place of the usual where it is; computed always where leaving it out costs more."""
-    return lax.cond(needed, rare, usual) if layouts.current().loops else rare()
+def seldom(
+    needed: Bool[Array, ""], rare: Callable[[], Array], usual: Callable[[], Array], then: Callable[[Array], Array]
+) -> Array:
+    """A function of what is rarely needed, or of the usual; the rare always where leaving it out costs more.
+
+    On a CPU the function is computed in both branches, in one pass with what it is of.
+    """
+    layout = layouts.current()
+    if not layout.loops:
+        return then(rare())
+    if not layout.barriers:
+        return then(lax.cond(needed, rare, usual))
+    return lax.cond(needed, lambda: then(rare()), lambda: then(usual()))
 
 
 def dot(left: Array, right: Array) -> Array:

@@ -40,9 +40,10 @@ def test_first_min_finds_one_row_wherever_it_is():
 @pytest.mark.parametrize("rows", [1, 31, 33, 1025])
 def test_the_least_of_a_function_of_rows_is_that_of_its_values(rows, trailing, rng):
     left, right = rng.integers(-4, 5, (2, rows, *trailing)).astype(np.float32)
-    got = jax.jit(lambda *both: lanes.least_of(lambda a, b: a - 2 * b, *both))(left, right)
-    np.testing.assert_array_equal(got.arg, np.argmin(left - 2 * right, axis=0))
-    np.testing.assert_array_equal(got.value, np.min(left - 2 * right, axis=0))
+    times = rng.integers(1, 4, trailing).astype(np.float32)
+    got = jax.jit(lambda times, *both: lanes.least_of(lambda a, b: a - times * b, *both))(times, left, right)
+    np.testing.assert_array_equal(got.arg, np.argmin(left - times * right, axis=0))
+    np.testing.assert_array_equal(got.value, np.min(left - times * right, axis=0))
 
 
 @pytest.mark.parametrize("trailing", [(), (5,)])

@@ -52,6 +52,14 @@ def test_solvers_agree_on_ten_thousand_vectors(actions, dtype, rng):
         np.testing.assert_allclose(psi(probabilities(mix, actions), gap, gain), mix.value, rtol=tolerance)
 
 
+def test_a_far_action_that_is_lowest_by_rounding_hides_no_near_one():
+    """The levels of the two far ones are all rounding; a search that ends there is off by 15 %."""
+    gap = np.array([0.5942017436, 7875289.5, 1075366.75, 0.4477109611], np.float32)
+    gain = np.array([0.2744324505, 11036004, 1506961.75, 0.1411548555], np.float32)
+    lanes = (np.tile(each[:, None], (1, 256)) for each in (gap, gain))
+    np.testing.assert_allclose(solve(ratio.exact)(*lanes).value, ratio.pairs(gap, gain).value, rtol=1e-5)
+
+
 @pytest.mark.parametrize("actions", [2, 7, 33])
 def test_no_point_of_the_simplex_is_better(actions, dtype, rng):
     gap, gain = gaps_and_gains(rng, actions, LANES, dtype)

@@ -1,14 +1,13 @@
 """The exact minimum of Ψ in a few passes over the actions, by the dual max_t min_k 2tΔ_k − t²g_k.
 
 φ(t) = min_k 2tΔ_k − t²g_k is concave, so two parabolas bracket its maximum: one that still rises at t and one that
-already falls. The pair's mix has the gap D and the gain D/t, and action k lies below it where 2Δ_k − t g_k < D, by more
-than the rounding of its own gap. D is 2Δ − tg of the rising one, a difference that is at least Δ. Each pass finds the
-lowest action, which replaces the parabola of its own side, and moves t to the maximum of the new pair: their crossing,
-or the apex of one, which is lower each time. Where no action lies below, the pair is the answer. Passes are O(K), as
-many as the slowest lane needs, about 4.
+already falls. The pair's mix has the gap D and the gain D/t; action k lies below it where Δ_k / (D + t g_k) < ½, a
+quotient of positive numbers that rounding cannot turn. Each pass finds the least of these, which replaces the parabola
+of its own side, and moves t to the maximum of the new pair: their crossing, or the apex of one, which is lower each
+time. Where no action lies below, the pair is the answer. Passes are O(K), as many as the slowest lane needs, about 4.
+On a CPU the same walk is made of fewer and larger loops (`passes`); an accelerator would repeat them in each other.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,29 +15,22 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxids import lanes
+from jaxids import lanes, layouts
+from jaxids.ratio import passes
 from jaxids.ratio.mixes import Mix, Scalar, Vector, best_single, mix, ordered, vectors
+from jaxids.ratio.passes import Vertex, apex, vertex_at
 
-MARGIN = 16  # units of rounding of a gap within which an action does not count as below
-MOST = 64  # turns, should rounding go in circles
-
-__all__ = ["Bracket", "Vertex", "either", "exact"]
-
-
-class Vertex(NamedTuple):
-    """An action's point (Δ, g), which is also the parabola 2tΔ − t²g with its apex at t = Δ/g."""
-
-    action: Int[Array, "..."]
-    gap: Scalar
-    gain: Scalar
+__all__ = ["Bracket", "either", "exact"]
 
 
 class Bracket(NamedTuple):
-    """The rising parabola and the falling one, t at the maximum of the lower, and the turns a lane may still take."""
+    """The rising and the falling parabola, t and the gap D at their maximum, and whether any action may lie below."""
 
-    ends: Vertex  # [2, …]
+    rising: Vertex
+    falling: Vertex
     t: Scalar
-    left: Int[Array, "..."]  # 0 where no action lies below
+    gap: Scalar
+    open: Bool[Array, "..."]
 
 
 def exact(gap: Any, gain: Any) -> Mix:
@@ -64,42 +56,42 @@ def _widened(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> Mix:
         first = jnp.zeros(gap.shape[1:], jnp.int32)
         return mix(gap, gain, first, first + gap.shape[0] - 1)
     fixed = lax.stop_gradient(gap), lax.stop_gradient(gain)
-    ends = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape)), _vertex(*fixed, start))
-    bracket = Bracket(ends, _highest(ends), jnp.full(start.shape, MOST, jnp.int32))
-    bracket = lanes.settled(lambda bracket: _narrow(bracket, *fixed), lambda bracket: bracket.left > 0, bracket)
-    (rising, falling), _, (less, more) = bracket.ends
-    later = (less > more) | ((less == more) & (rising > falling))  # of equal gains, the lower index is first
-    return ordered(gap, gain, jnp.where(later, falling, rising), jnp.where(later, rising, falling))
+    rising, falling = passes.ends(*fixed, start) if layouts.current().barriers else _ends(*fixed, start)
+    level = (rising.gain == falling.gain) & (rising.action > falling.action)  # then the lower index is first
+    ends = rising.action, falling.action
+    later = (rising.gain > falling.gain) | level
+    return ordered(gap, gain, jnp.where(later, *ends[::-1]), jnp.where(later, *ends))
+
+
+def _ends(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> tuple[Vertex, Vertex]:
+    """The two parabolas at whose maximum no action lies below them."""
+    vertex = lanes.shared(vertex_at(gap, gain, start))
+    bracket = Bracket(vertex, vertex, apex(vertex), vertex.gap, (vertex.gap > 0) & (vertex.gain > 0))
+    bracket = lanes.settled(lambda bracket: _narrow(bracket, gap, gain), lambda bracket: bracket.open, bracket)
+    return bracket.rising, bracket.falling
 
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
-    ends, t, left = bracket
-    (rising, falling), two = _apart(ends), 2 + MARGIN * float(jnp.finfo(t.dtype).eps)
-    tilt = t / two
-    lowest = lanes.least_of(lambda gap, gain: lax.sub(gap, lax.mul(tilt, gain)), gap, gain)
-    found = _vertex(gap, gain, lowest.arg)
-    mixed = jnp.minimum(2 * rising.gap - t * rising.gain, falling.gap)
-    left = lanes.shared(jnp.where(two * found.gap - t * found.gain < mixed, left - 1, 0))
-    side = jnp.arange(2).reshape(2, *(1 for _ in t.shape)) == (found.gap <= t * found.gain)
-    ends = lanes.shared(jax.tree.map(partial(lanes.replaced, (left > 0) & side), found, ends))
-    return Bracket(ends, _highest(ends), left)
+    rising, falling, t, mixed, still = bracket
+    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
+    found = lanes.shared(vertex_at(gap, gain, least.arg))
+    below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
+    right = found.gap > t * found.gain
+    rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
+    t, mixed = _maximum(rising, falling)
+    return Bracket(rising, falling, t, mixed, below)
 
 
-def _highest(ends: Vertex) -> Scalar:
-    """Where the lower of two parabolas is largest: at their crossing, or at the apex of one."""
-    rising, falling = _apart(ends)
+def _maximum(rising: Vertex, falling: Vertex) -> tuple[Scalar, Scalar]:
+    """Where the lower of two parabolas is largest, and the gap of the mix that attains it."""
     more = falling.gain - rising.gain
     crossing = 2 * (falling.gap - rising.gap) / jnp.where(more > 0, more, 1)
-    return jnp.clip(jnp.where(more > 0, crossing, jnp.inf), _apex(falling), _apex(rising))
+    crossing = jnp.where(more > 0, crossing, jnp.inf)
+    first, last = apex(falling), apex(rising)
+    between = 2 * rising.gap - crossing * rising.gain
+    mixed = jnp.where(crossing <= first, falling.gap, jnp.where(crossing >= last, rising.gap, between))
+    return jnp.clip(crossing, first, last), mixed
 
 
-def _apart(ends: Vertex) -> tuple[Vertex, Vertex]:
-    return Vertex(*(leaf[0] for leaf in ends)), Vertex(*(leaf[1] for leaf in ends))
-
-
-def _vertex(gap: Vector, gain: Vector, action: Int[Array, "..."]) -> Vertex:
-    return Vertex(action, lanes.pick(gap, action), lanes.pick(gain, action))
-
-
-def _apex(vertex: Vertex) -> Scalar:
-    return jnp.where(vertex.gain > 0, vertex.gap / jnp.where(vertex.gain > 0, vertex.gain, 1), jnp.inf)
+def _where(condition: Bool[Array, "..."], new: Vertex, old: Vertex) -> Vertex:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
