@@ -139,7 +139,7 @@ class Band:
     def left(
         self, action: Action, explained: Float[Array, "K ..."], then: Callable[[Array], Array]
     ) -> Float[Array, "K ..."]:
-        """A function of what is left of every σ² if f is known at an action, which explains the rest.
+        """A function, `then`, of what is left of every σ² if f is known at an action, which explains the rest.
 
         A difference is off by rounding of σ². Only where that shows is the belief asked, and only if it shows anywhere,
         in any trial of the tile, does that take time.

@@ -36,13 +36,13 @@ class Stream:
 
 
 def fold_in(key: Key[Array, "..."], number: UInt32[Array, "..."]) -> Key[Array, "..."]:
-    """`jax.random.fold_in` of many at once: JAX's own takes ten times as long to compile."""
+    """`jax.random.fold_in` of many at once, as one chain of arithmetic; JAX's own is a loop, which takes longer to compile."""
     words = threefry(_words_of(key), jnp.uint32(0), number)
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=jax.random.key_impl(key))
 
 
 def stream(key: Key[Array, "..."]) -> UInt32[Array, "2 ..."]:
-    """The words of one trial's stream, or of many: two of `jax.random.bits`."""
+    """The words of one trial's stream, or of many: `jax.random.bits(key, (2,))` by JAX's default settings."""
     counter = jnp.arange(2, dtype=jnp.uint32).reshape(2, *(1 for _ in key.shape))
     return lax.bitwise_xor(*threefry(_words_of(key)[:, None], jnp.uint32(0), counter))
 

@@ -68,6 +68,7 @@ def after(
         kind = jnp.where(right, kind, number)
     kind = lanes.shared(kind if context is None else jnp.where(context, kind, 1))
     new = (fault.kind == 0) & (kind > 0)
+    # both are 0 before the first fault; not by `where` of the old ones, see `lanes.replaced`
     return Fault(fault.kind + jnp.where(new, kind, 0), jnp.maximum(fault.step, jnp.where(new, step + 1, 0)))
 
 

@@ -56,7 +56,7 @@ def log1p(x: jax.Array) -> jax.Array:
         value = value * m + coefficient
     value = m + m * m * (value * m - 0.5) + power.astype(x.dtype) * jnp.float32(math.log(2) * 2**-23)
     sound = lax.bitcast_convert_type(x, jnp.uint32) < lax.bitcast_convert_type(jnp.float32(jnp.inf), jnp.uint32)
-    return jnp.where(sound, value, x + x)  # of no such number: ∞, NaN, or one that is negative
+    return jnp.where(sound, value, x + x)  # else ∞, NaN or negative; not x itself, see `lanes.replaced`
 
 
 @log1p.defjvp

@@ -20,7 +20,6 @@ from jaxids.ratio.mixes import Scalar, Vector
 __all__ = ["Vertex", "apex", "ends", "vertex_at"]
 
 MARGIN = 16  # units of rounding of a gap within which an action does not count as below
-MOST = 64  # passes, should rounding go in circles
 
 
 class Vertex(NamedTuple):
@@ -52,7 +51,7 @@ class _Pair(NamedTuple):
 def ends(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> tuple[Vertex, Vertex]:
     """The two parabolas at whose maximum no action lies below them."""
     both = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape)), vertex_at(gap, gain, start))
-    pair = _Pair(both, _highest(both), jnp.full(start.shape, MOST, jnp.int32))
+    pair = _Pair(both, _highest(both), jnp.full(start.shape, lanes.MOST, jnp.int32))
     return _apart(lax.while_loop(lambda pair: jnp.any(pair.left > 0), partial(_pass, gap, gain), pair).both)
 
 
