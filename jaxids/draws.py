@@ -36,7 +36,7 @@ class Stream:
 
 
 def fold_in(key: Key[Array, "..."], number: UInt32[Array, "..."]) -> Key[Array, "..."]:
-    """`jax.random.fold_in` of many at once, as one chain of arithmetic; JAX's own is a loop, which takes longer to compile."""
+    """`jax.random.fold_in` of many at once, in one chain of arithmetic, which compiles faster than the loop of JAX."""
     words = threefry(_words_of(key), jnp.uint32(0), number)
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=jax.random.key_impl(key))
 
