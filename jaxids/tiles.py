@@ -104,7 +104,9 @@ def trial_keys(key: Key[Array, ""], trials: UInt32[Array, "n"]) -> tuple[Key[Arr
 
 def instance_keys(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Key[Array, "n"]:
     """The keys of the instances of trials: each its own, or those of a few trials in turn."""
-    return trial_keys(key, trials % problem.count if isinstance(problem, Several) else trials)[0]
+    if isinstance(problem, Several):
+        trials = trials % jnp.asarray(problem.count).astype(jnp.uint32)
+    return trial_keys(key, trials)[0]
 
 
 def begun(problem: Problem, key: Key[Array, ""], trials: UInt32[Array, "n"]) -> Trials:

@@ -34,8 +34,10 @@ def snapshot(folder):
 
 
 def start(folder, *more, before=(), command=COMMAND, stderr=subprocess.PIPE):
-    (folder / "long.toml").write_text(LONG)
-    arguments = [*before, *command, folder / "long.toml", "--out", folder / "out", *more]
+    file = folder / "long.toml"
+    if not file.exists():  # others may be reading it
+        file.write_text(LONG)
+    arguments = [*before, *command, file, "--out", folder / "out", *more]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 

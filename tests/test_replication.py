@@ -5,11 +5,12 @@ import re
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from curves import claim, curve, panel
 
-from jaxids import cli, domains, kernels, policies, problems, simulate
+from jaxids import cli, domains, kernels, policies, problems, simulate, tiles
 from jaxids.experiment import load
 from jaxids.plot import replication as pictured
 from jaxids.report import page as pages
@@ -33,6 +34,13 @@ def test_trials_meet_the_first_instances_in_turn():
     assert len(np.unique(means)) == 7
     assert np.array_equal(several.final[:7], fresh.final)
     assert len(np.unique(several.final.round(4))) > 7  # the noise is each trial's own
+
+
+def test_instances_are_in_turn_beyond_the_whole_numbers_of_float32():
+    trials = np.arange(2**24 - 3, 2**24 + 9, dtype=np.uint32)
+    several = dataclasses.replace(FEW, count=jnp.float32(7))  # as the numbers of a program are
+    of_several = jax.jit(tiles.instance_keys)(several, KEY, trials)
+    assert jnp.array_equal(of_several, tiles.trial_keys(KEY, jnp.asarray(trials % 7))[0])
 
 
 def test_other_numbers_of_instances_compile_once(caplog):

@@ -2,27 +2,30 @@
 
 import importlib
 import logging
+import os
 import re
-import signal
+import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from multiprocessing import resource_tracker
 from threading import Event, Thread
 from typing import Any
 
 __all__ = ["named", "opened"]
 
 ANSWER = 10.0  # seconds in which a scheduler answers
-GONE = 10.0  # seconds after which a local worker that has no process is given up
+PAUSE = 0.5  # seconds after which local workers are looked after again
 TAKES = "local:N, workers on this machine, or the address of a Dask scheduler, as tcp://host:8786"
-ENVIRONMENT = {  # of local workers: Dask's own would have linear algebra round otherwise, on one thread
-    "MALLOC_TRIM_THRESHOLD_": "65536",
-    "DASK_LOGGING__DISTRIBUTED": "critical",
-}
+HERE = "127.0.0.1"
+OPTIONS = ["--no-nanny", "--nthreads=1", "--memory-limit=0", f"--host={HERE}", "--no-dashboard"]
+WORKER = """import os, sys, threading
+sys.path[:] = sys.argv.pop(1).split(os.pathsep)
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
+from distributed.cli.dask_worker import main
+main()
+"""  # finds the modules that this process does, and ends when it ends, however that happens
+Process = subprocess.Popen[bytes]
 _NAME = re.compile(r"local:[1-9]\d{0,3}|(?!local:)(?:[a-z]+://)?(?:[\w.-]+|\[[\w:.]+\]):\d{1,5}", re.ASCII)
 
 
@@ -63,39 +66,25 @@ def opened(text: str, say: Callable[[str], None]) -> Iterator[Any]:
 @contextmanager
 def _local(distributed: Any, count: int) -> Iterator[Any]:
     """Workers on this machine, which only this machine can reach."""
-    configured = importlib.import_module("dask.config").set
-
-    def block() -> None:
-        """Ctrl-C is for this process to answer: its children, started from this thread's, take no notice."""
-        if hasattr(signal, "pthread_sigmask"):
-            sys.warnoptions.append("ignore:resource_tracker:")  # that semaphores are left when this process is killed
-            resource_tracker.ensure_running()  # later it would unblock signals
-            sys.warnoptions.pop()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-    here, none = "127.0.0.1", "127.0.0.1:0"
-    addresses = {"host": here, "dashboard_address": none, "worker_dashboard_address": none}
-    given = {"n_workers": count, "threads_per_worker": 1, "processes": True, "memory_limit": 0, **addresses}
-    with configured({"distributed.nanny.pre-spawn-environ": ENVIRONMENT}):
-        with ThreadPoolExecutor(1, initializer=block) as thread:
-            started = thread.submit(distributed.LocalCluster, **given).result()
-        with started as cluster, _tended(cluster):
-            yield cluster
+    given = {"n_workers": 0, "processes": True, "host": HERE, "dashboard_address": f"{HERE}:0"}
+    with distributed.LocalCluster(**given) as cluster, _tended(cluster.scheduler_address, count):
+        yield cluster
 
 
 @contextmanager
-def _tended(cluster: Any) -> Iterator[None]:
-    """Start another worker for one that is gone for good: Dask gives some up that are killed while they start."""
-    over, since = Event(), dict[Any, float]()
+def _tended(address: str, count: int) -> Iterator[None]:
+    """So many processes that work for a scheduler, others for those that end, and none of them at the end.
+
+    Nannies, Dask's own keepers, give some up that are killed while they start.
+    """
+    over, alive = Event(), [_worker(address) for _ in range(count)]
 
     def tend() -> None:
-        while not over.wait(1.0):
-            for name, nanny in list(cluster.workers.items()):
-                if nanny.is_alive():
-                    since.pop(name, None)
-                elif time.monotonic() - since.setdefault(name, time.monotonic()) > GONE:
-                    since[name] = float("inf")  # once
-                    cluster.scale(len(cluster.worker_spec) + 1)
+        while not over.wait(PAUSE):
+            for place, worker in enumerate(alive):
+                if worker.poll() is not None:
+                    _end(worker)
+                    alive[place] = _worker(address)
 
     thread = Thread(target=tend, name="tend", daemon=True)
     thread.start()
@@ -104,3 +93,19 @@ def _tended(cluster: Any) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+        for worker in alive:
+            _end(worker)
+
+
+def _worker(address: str) -> Process:
+    """A process that computes; Ctrl-C is for this process to answer, in whose session that one is not."""
+    command = [sys.executable, "-c", WORKER, os.pathsep.join(sys.path), address, *OPTIONS]
+    quiet = os.environ | {"DASK_LOGGING__DISTRIBUTED": "critical"}
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=pipe, stdout=nowhere, env=quiet, start_new_session=True)
+
+
+def _end(worker: Process) -> None:
+    """End a process, if it has not, and wait until it is gone."""
+    worker.kill()
+    worker.communicate()

@@ -44,7 +44,7 @@ class Early:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)  # the settings of matplotlib are the next one's then
 
     def finished(self, name: str) -> None:
         """Begin with an experiment of which nothing is missing."""
