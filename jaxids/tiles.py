@@ -171,7 +171,7 @@ def _begin(
     problem: Problem, key: Key[Array, ""], first: Int[Array, ""], *, width: int, kinds: tuple[type, ...] = ()
 ) -> Trials:
     """The trials of a tile from a number on; `nodes.kinds` of the problem keep its program apart from another's."""
-    return begun(problem, key, first + jnp.arange(width, dtype=jnp.uint32))
+    return begun(problem, key, jnp.asarray(first, jnp.uint32) + jnp.arange(width, dtype=jnp.uint32))
 
 
 def _rest(
