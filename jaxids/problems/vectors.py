@@ -43,9 +43,11 @@ class Fixed:
         check_noise(self.noise)
         checks.noise_bounds("rho", self.instance.rho)
         checks.noise_bounds("rho_bound", self.instance.rho_bound, scalar=True)
-        if checks.concrete(self.instance) and np.any(self.instance.rho_bound < np.max(self.instance.rho)):
-            most = np.max(self.instance.rho)
-            raise ValueError(f"rho_bound: got {self.instance.rho_bound:g}; it takes a number ≥ max(rho) = {most:g}")
+        if not checks.concrete(self.instance):
+            return
+        bound, most = np.asarray(self.instance.rho_bound), np.max(np.asarray(self.instance.rho))
+        if np.any(bound < most):
+            raise ValueError(f"rho_bound: got {bound:g}; it takes a number ≥ max(rho) = {most:g}")
 
 
 def linear(actions: Any, theta: Any, rho: Any, *, rho_bound: float | None = None, noise: Noise = gaussian) -> Fixed:
