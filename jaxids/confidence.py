@@ -134,7 +134,8 @@ class Band:
     @cached_property
     def some_quiet(self) -> Bool[Array, ""]:
         """Whether that is so anywhere, in any trial."""
-        return lanes.negative_anywhere(lax.sub, jnp.broadcast_to(self.rho**2 / QUIET, self.var.shape), self.var)
+        rho2 = (self.rho**2 / QUIET).astype(self.var.dtype)
+        return lanes.negative_anywhere(lax.sub, jnp.broadcast_to(rho2, self.var.shape), self.var)
 
     def left(
         self, action: Action, explained: Float[Array, "K ..."], then: Callable[[Array], Array]

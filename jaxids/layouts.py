@@ -3,7 +3,7 @@
 A CPU wants barriers, else it computes a value in each of its consumers; gathers, which are one load; and loops that end
 when the slowest lane is done. A GPU or TPU wants one long chain of arithmetic without any of them: every barrier or
 gather is a kernel of its own, and a loop whose end depends on data stops at the host in every pass. Inside a kernel
-such a loop costs nothing. `lanes` asks for the layout and `tiles` sets it; policies, beliefs and the ratio do not know.
+such a loop costs nothing. `tiles` sets the layout; `lanes` asks for it, and the few others whose form depends on it.
 """
 
 from collections.abc import Iterator

@@ -1,15 +1,29 @@
 """Policies as ones that differ in numbers: the same choices, and fewer programs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import agents, domains, executables, kernels, policies, problems, ratio, simulate, tiles, workers
+from jaxids import (
+    agents,
+    domains,
+    executables,
+    information,
+    kernels,
+    nodes,
+    policies,
+    problems,
+    ratio,
+    simulate,
+    tiles,
+    workers,
+)
 from jaxids.knowledge import Known
 from jaxids.policies.alike import FEW, Drawn, Given, Least, Told, alike
 from jaxids.ratio.bracket import either
@@ -65,6 +79,17 @@ def test_with_many_actions_a_gain_is_by_itself():
         assert type(alike(policies.PAPER["IDS-F"], actions).rule.information) is kind
 
 
+@partial(nodes.register, data_fields=(), meta_fields=("function",))
+@dataclass(frozen=True)
+class Tempered:
+    """A gain of one's own that is made of another."""
+
+    function: Any
+
+    def __call__(self, *arguments):
+        return jnp.sqrt(self.function(*arguments))
+
+
 def test_a_policy_that_has_no_like_stays_as_it_is():
     pairs = policies.ids(policies.PAPER["IDS-F"].rule.information, solver=ratio.pairs)
     for policy in (policies.greedy(), pairs, policies.phased_elimination()):
@@ -75,6 +100,8 @@ def test_a_policy_that_has_no_like_stays_as_it_is():
 
     mine = policies.Policy(Own(), Own())
     assert alike(mine, 7) == mine
+    gain = Tempered(information.ucb)
+    assert alike(policies.ids(gain), 7).rule.information is gain
 
 
 @pytest.mark.parametrize("finite", [True, False])

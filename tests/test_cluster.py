@@ -1,5 +1,6 @@
 """Runs on a cluster: whoever computes, dies, joins or leaves, the store is that of one machine."""
 
+import contextlib
 import json
 import os
 import random
@@ -42,11 +43,11 @@ def snapshot(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def start(folder, text, *more):
+def start(folder, text, *more, **options):
     folder.mkdir(exist_ok=True)
     (folder / "some.toml").write_text(text)
     command = [*COMMAND, folder / "some.toml", "--out", folder / "out", *more]
-    STARTED.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    STARTED.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options))
     return STARTED[-1]
 
 
@@ -82,11 +83,13 @@ def wait_for(condition, process=None, timeout=180):
 
 def local_workers(process):
     """The processes that compute for a run with `local:N`."""
-    try:
-        children = psutil.Process(process.pid).children(recursive=True)
-        return [child for child in children if any("dask_worker" in part for part in child.cmdline())]
-    except psutil.NoSuchProcess:
-        return []
+    found = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # of one that is just gone
+                if any("dask_worker" in part for part in child.cmdline()):
+                    found.append(child)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +152,8 @@ def test_ten_kills_of_workers_lose_nothing(plain, tmp_path):
         before = finished(tmp_path)
         wait_for(lambda before=before: finished(tmp_path) > before, process)
         time.sleep(moments.uniform(0, 0.5))
-        while not (there := local_workers(process)):
-            time.sleep(0.02)
-        victim = moments.choice(there)
+        wait_for(lambda: local_workers(process), process)
+        victim = moments.choice(local_workers(process))
         victim.kill()
         killed.add(victim.pid)
     assert finished(tmp_path) < 750  # the last one interrupted something, too
@@ -271,13 +273,12 @@ def test_what_is_wrong_with_a_tile_ends_the_run_as_it_would_here(tmp_path):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_outlives_its_run(tmp_path, sent):
     """An interrupt is sent to the whole group, as a terminal does."""
-    (tmp_path / "some.toml").write_text(LONG)
-    command = [*COMMAND, tmp_path / "some.toml", "--out", tmp_path / "out", "--cluster", "local:2"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, start_new_session=True, **pipes)
+    process = start(tmp_path, LONG, "--cluster", "local:2", start_new_session=True)
     wait_for(lambda: finished(tmp_path) > 0, process)
     workers = local_workers(process)
     assert len(workers) == 2
+    listening = [each for worker in workers for each in worker.net_connections() if each.status == psutil.CONN_LISTEN]
+    assert {each.laddr.ip for each in listening} == {"127.0.0.1"}
     if sent == signal.SIGINT:
         os.killpg(process.pid, sent)
     else:

@@ -23,6 +23,7 @@ problem.actions = 3
 problem.dim = 2
 """
 COMMAND = [sys.executable, "-m", "jaxids", "run"]
+STARTED = []
 # the command, which tells when the interpreter has started
 TELLING = (
     "from jaxids import interrupts; interrupts.catch(); print(flush=True); from jaxids.__main__ import *; script()"
@@ -38,7 +39,18 @@ def start(folder, *more, before=(), command=COMMAND, stderr=subprocess.PIPE):
     if not file.exists():  # others may be reading it
         file.write_text(LONG)
     arguments = [*before, *command, file, "--out", folder / "out", *more]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    STARTED.append(subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=stderr, text=True))
+    return STARTED[-1]
+
+
+@pytest.fixture(autouse=True)
+def none_left():
+    """A test that fails leaves no run behind."""
+    yield
+    while STARTED:
+        if (process := STARTED.pop()).poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def wait_for_tiles(folder, process, more=0):

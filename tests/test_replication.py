@@ -58,6 +58,7 @@ def test_other_numbers_of_instances_compile_once(caplog):
         (problems.contextual(), 5, "base: got .*; it takes a problem that draws"),
         (problems.unit_ball(), 0, "count: got 0"),
         (problems.unit_ball(), 2.5, "count: got 2.5"),
+        (problems.unit_ball(), 2**24 + 1, "count: got 16777217; it takes at most 16,777,216 instances"),
     ],
 )
 def test_what_cannot_be_is_refused(base, count, said):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -18,10 +18,15 @@ ANSWER = 10.0  # seconds in which a scheduler answers
 PAUSE = 0.5  # seconds after which local workers are looked after again
 TAKES = "local:N, workers on this machine, or the address of a Dask scheduler, as tcp://host:8786"
 HERE = "127.0.0.1"
-OPTIONS = ["--no-nanny", "--nthreads=1", "--memory-limit=0", f"--host={HERE}", "--no-dashboard"]
-WORKER = """import os, sys, threading
-sys.path[:] = sys.argv.pop(1).split(os.pathsep)
-threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
+ADDRESSES = [f"--host={HERE}", f"--dashboard-address={HERE}:0", "--no-dashboard"]
+OPTIONS = ["--no-nanny", "--nthreads=1", "--memory-limit=0", *ADDRESSES]
+WORKER = """
+import os, sys
+sys.path[:] = sys.argv.pop(1).split("\\n")
+import threading
+pipe = os.dup(0)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+threading.Thread(target=lambda: (os.read(pipe, 1), os._exit(0)), daemon=True).start()
 from distributed.cli.dask_worker import main
 main()
 """  # finds the modules that this process does, and ends when it ends, however that happens
@@ -84,7 +89,8 @@ def _tended(address: str, count: int) -> Iterator[None]:
             for place, worker in enumerate(alive):
                 if worker.poll() is not None:
                     _end(worker)
-                    alive[place] = _worker(address)
+                    with suppress(OSError):  # too many processes for now; tried again
+                        alive[place] = _worker(address)
 
     thread = Thread(target=tend, name="tend", daemon=True)
     thread.start()
@@ -99,10 +105,11 @@ def _tended(address: str, count: int) -> Iterator[None]:
 
 def _worker(address: str) -> Process:
     """A process that computes; Ctrl-C is for this process to answer, in whose session that one is not."""
-    command = [sys.executable, "-c", WORKER, os.pathsep.join(sys.path), address, *OPTIONS]
+    command = [sys.executable, "-c", WORKER, "\n".join(sys.path), address, *OPTIONS]
     quiet = os.environ | {"DASK_LOGGING__DISTRIBUTED": "critical"}
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=pipe, stdout=nowhere, env=quiet, start_new_session=True)
+    group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # of Windows, which has no sessions
+    return subprocess.Popen(command, stdin=pipe, stdout=nowhere, env=quiet, start_new_session=True, creationflags=group)
 
 
 def _end(worker: Process) -> None:

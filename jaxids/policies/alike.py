@@ -19,6 +19,7 @@ from jaxids.confidence import Action, Band
 from jaxids.knowledge import Bounded, Known
 from jaxids.policies.policy import Choice, Policy
 from jaxids.policies.rules import Directed, Thompson, played, second
+from jaxids.programs import Structure
 from jaxids.ratio.bracket import either
 from jaxids.types import Number
 
@@ -109,5 +110,6 @@ def _rule(rule: Any, few: bool) -> Any:
 
 
 def _gain(gain: Any, few: bool) -> Any:
-    function = getattr(gain, "function", None)
-    return Told(float(GAINS.index(function))) if few and function in GAINS else gain
+    if few and type(gain) is Structure and gain.function in GAINS:
+        return Told(float(GAINS.index(gain.function)))
+    return gain

@@ -13,6 +13,8 @@ from jaxids.types import Number
 
 __all__ = ["Several", "refuse_several", "several"]
 
+MOST = 2**24  # whole numbers that a program has exactly, as a float32
+
 
 @partial(nodes.register, data_fields=("base", "count"), meta_fields=())
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ def several(base: Problem, count: int) -> Several:
         drawn = jax.eval_shape(base.draw, jax.random.key(0))
     if not isinstance(drawn, Instance):
         raise ValueError(f"base: got one that draws {type(drawn).__name__}; it takes one with finitely many actions")
-    return Several(base, checks.count("count", count))
+    if checks.count("count", count) > MOST:
+        raise ValueError(f"count: got {count}; it takes at most {MOST:,} instances")
+    return Several(base, count)
 
 
 def refuse_several(base: Any) -> None:

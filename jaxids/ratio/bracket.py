@@ -64,8 +64,8 @@ def _widened(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> Mix:
 
 
 def _ends(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> tuple[Vertex, Vertex]:
-    """The two parabolas at whose maximum no action lies below them."""
-    vertex = lanes.shared(vertex_at(gap, gain, start))
+    """The two parabolas at whose maximum no action lies below them, where there are no barriers."""
+    vertex = vertex_at(gap, gain, start)
     bracket = Bracket(vertex, vertex, apex(vertex), vertex.gap, (vertex.gap > 0) & (vertex.gain > 0))
     bracket = lanes.settled(lambda bracket: _narrow(bracket, gap, gain), lambda bracket: bracket.open, bracket)
     return bracket.rising, bracket.falling
@@ -73,8 +73,8 @@ def _ends(gap: Vector, gain: Vector, start: Int[Array, "..."]) -> tuple[Vertex, 
 
 def _narrow(bracket: Bracket, gap: Vector, gain: Vector) -> Bracket:
     rising, falling, t, mixed, still = bracket
-    least = lanes.first_min(lanes.shared(gap / (mixed + t * gain)))
-    found = lanes.shared(vertex_at(gap, gain, least.arg))
+    least = lanes.first_min(gap / (mixed + t * gain))
+    found = vertex_at(gap, gain, least.arg)
     below = still & (found.gap / (mixed + t * found.gain) < 0.5 - 4 * jnp.finfo(gap.dtype).eps)
     right = found.gap > t * found.gain
     rising, falling = _where(below & right, found, rising), _where(below & ~right, found, falling)
