@@ -407,6 +407,7 @@ def test_a_cell_stops_at_its_standard_error_whoever_computed_its_tiles(tmp_path,
         assert len(curve.final) == ends[0]
         assert np.array_equal(curve.final, whole[: ends[0]])
         assert f"{curve.label}: {ends[0]}/{ends[0]} trials" in said
+    assert [line for line in said.splitlines() if " trials, " in line][-1].endswith(", 0:00 left")
     assert again(tmp_path) == 0  # nothing is left to do
     assert not capsys.readouterr().err
     assert again(tmp_path, "--set", "until={stderr=0.1}") == 0
@@ -456,7 +457,9 @@ def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_p
     stored = run._brought([experiment], tmp_path / "team", here, None, True, backwards)
     assert snapshot(tmp_path / "team") == snapshot(tmp_path / "plain")
     assert len(plain) == 2
-    assert sorted(re.findall(r"small \S+: (\d+)/\1 trials", capsys.readouterr().err)) == sorted(plain)  # once each
+    said = capsys.readouterr().err
+    assert sorted(re.findall(r"small \S+: (\d+)/\1 trials", said)) == sorted(plain)  # once each
+    assert said.splitlines()[-1].endswith(", 0:00 left")
     assert 6 <= stored < 2 * 40
 
 

@@ -51,7 +51,9 @@ def test_damage_is_named_wherever_it_is(folder, capsys, monkeypatch):
     assert said(capsys, folder)[-1].startswith("of some cells only names of files were read; `jaxids status ")
     assert said(capsys, folder, "--check") == lines
     (folder / "made" / "experiment.json").write_text("{}")
-    assert any(line.startswith(f"{folder}/made/experiment.json: damaged, ") for line in said(capsys, folder))
+    lines = said(capsys, folder)
+    assert any(line.startswith(f"{folder}/made/experiment.json: damaged, ") for line in lines)
+    assert "nothing is left to do" not in lines[-1]
 
 
 def test_a_file_that_is_packed_away_meanwhile_is_no_mistake(folder, capsys, monkeypatch):

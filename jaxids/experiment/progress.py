@@ -65,9 +65,9 @@ class Progress:
         """Some steps need not be done."""
         self._work -= work
 
-    def stopped(self, trials: int) -> None:
-        """The curve has all the trials it takes, fewer than it might have had."""
-        self.less(max(0, self._of - trials) * self._steps)
+    def stopped(self, trials: int, work: int) -> None:
+        """The curve has all the trials it takes; so many steps need not be done."""
+        self.less(work)
         self._of = trials
         self._show(f"{self._rate()} steps/s")
 

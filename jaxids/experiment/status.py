@@ -134,7 +134,7 @@ def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
 
 def _left(status: Status) -> str:
     if status.left == 0:
-        return "nothing is left to do"
+        return "what is damaged is left out" if status.damaged else "nothing is left to do"
     if not status.pace.runs:
         return "no run is at work"
     runs = f"{status.pace.runs} run{'s' * (status.pace.runs > 1)} at work, {rate(status.pace.rate)} steps/s"

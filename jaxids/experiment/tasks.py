@@ -53,7 +53,7 @@ class Dealer:
         self._done = [job.tiles - len(part) for job, part in zip(jobs, missing, strict=True)]
         self._writers = dict[int, cells.Writer]()
         self._sizes = dict[str, float]()  # tasks in a step of a trial, by policy
-        self._stopped = set[int]()
+        self._stopped, self._come = set[int](), Counter[int]()  # jobs, and how many tiles of each have come
         self._looked, self._waiting = float("-inf"), False
 
     def run(self) -> None:
@@ -130,6 +130,7 @@ class Dealer:
         self._sizes[job.setting["policy"]] = max(seconds / SECONDS, size / BYTES) / (task.number * job.work)
         if task.job in self._stopped:  # meanwhile
             return
+        self._come[task.job] += task.number
         for index, arrays in enumerate(found, task.first):
             self._store(task.job, index, arrays)
         asked = min(job.trials, self._todos[task.job].count * job.width)
@@ -144,7 +145,7 @@ class Dealer:
             self._write(number, *tile)
         if todo.stopped and number not in self._stopped:
             self._stopped.add(number)
-            self._progress.less((len(todo.missing) - todo.stored) * todo.job.work)
+            self._progress.less((len(todo.missing) - self._come[number]) * todo.job.work)
 
     def _write(self, number: int, index: int, arrays: Arrays) -> None:
         """Write a tile; a block that is finished then is packed."""
