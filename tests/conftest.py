@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import processes
 import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
@@ -41,6 +42,13 @@ def pytest_collection_modifyitems(items):
     """The modules that take longest come first, so that no worker is left alone with one of them at the end."""
     order = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
+
+
+@pytest.fixture
+def no_process_left():
+    """Processes that the test has started end with it."""
+    yield
+    processes.end_all()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import time
 
 import psutil
 import pytest
+from processes import started
 
 from jaxids import cli
 from jaxids.experiment import cells, cluster
@@ -34,8 +35,8 @@ points = 20
 problem.actions = 3
 problem.dim = 2
 """
+pytestmark = pytest.mark.usefixtures("no_process_left")
 COMMAND = [sys.executable, "-m", "jaxids", "run"]
-STARTED = []
 QUICK = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 
 
@@ -47,18 +48,7 @@ def start(folder, text, *more, **options):
     folder.mkdir(exist_ok=True)
     (folder / "some.toml").write_text(text)
     command = [*COMMAND, folder / "some.toml", "--out", folder / "out", *more]
-    STARTED.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options))
-    return STARTED[-1]
-
-
-@pytest.fixture(autouse=True)
-def none_left():
-    """A test that fails leaves no run behind."""
-    yield
-    while STARTED:
-        if (process := STARTED.pop()).poll() is None:
-            process.kill()
-            process.communicate()
+    return started(command, **options)
 
 
 def ended(process, timeout=180):

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from processes import started
 
 from jaxids import interrupts
 from jaxids.experiment import cells
@@ -22,8 +23,8 @@ points = 20
 problem.actions = 3
 problem.dim = 2
 """
+pytestmark = pytest.mark.usefixtures("no_process_left")
 COMMAND = [sys.executable, "-m", "jaxids", "run"]
-STARTED = []
 # the command, which tells when the interpreter has started
 TELLING = (
     "from jaxids import interrupts; interrupts.catch(); print(flush=True); from jaxids.__main__ import *; script()"
@@ -39,18 +40,7 @@ def start(folder, *more, before=(), command=COMMAND, stderr=subprocess.PIPE):
     if not file.exists():  # others may be reading it
         file.write_text(LONG)
     arguments = [*before, *command, file, "--out", folder / "out", *more]
-    STARTED.append(subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=stderr, text=True))
-    return STARTED[-1]
-
-
-@pytest.fixture(autouse=True)
-def none_left():
-    """A test that fails leaves no run behind."""
-    yield
-    while STARTED:
-        if (process := STARTED.pop()).poll() is None:
-            process.kill()
-            process.communicate()
+    return started(arguments, stderr=stderr)
 
 
 def wait_for_tiles(folder, process, more=0):

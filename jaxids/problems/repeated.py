@@ -49,7 +49,7 @@ def several(base: Problem, count: int) -> Several:
         drawn = jax.eval_shape(base.draw, jax.random.key(0))
     if not isinstance(drawn, Instance):
         raise ValueError(f"base: got one that draws {type(drawn).__name__}; it takes one with finitely many actions")
-    if checks.count("count", count) > MOST:
+    if (count := checks.count("count", count)) > MOST:
         raise ValueError(f"count: got {count}; it takes at most {MOST:,} instances")
     return Several(base, count)
 
