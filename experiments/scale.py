@@ -1,9 +1,10 @@
-"""Measures what `scale.md` says of memory, large stores, tasks of a cluster and many actions.
+"""Measures what `scale.md` says of memory, cores, large stores, tasks of a cluster and many actions.
 
-    python experiments/scale.py memory | large | store [CELLS] | task
+    python experiments/scale.py memory | cores [TURNS] | large | store [CELLS] | task
 
 Each measurement is a process of its own, so that nothing is compiled or in memory before. `memory` and `large` take
-about a minute, `store` writes a gigabyte into a temporary folder. Run them while nothing else does.
+about a minute, `cores` some seconds for every policy and turn (Linux), `store` writes a gigabyte into a temporary
+folder. Run them while nothing else does.
 """
 
 import os
@@ -42,6 +43,23 @@ if actions > 100:
 print()
 """
 
+TIMED = """
+import os, sys, time
+import numpy as np
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[1])])
+import jax
+from jaxids import policies, problems, workers
+given = {"key": jax.random.key(1), "trials": int(sys.argv[3]), "at": np.array([1500])}
+run = workers.prepared(problems.unit_ball(30, 3, (0.1, 1.0)), policies.PAPER[sys.argv[2]], **given).compile()
+taken = []
+for _ in range(4):
+    begin = time.perf_counter()
+    for tile in run.tiles():
+        pass
+    taken.append(time.perf_counter() - begin)
+print(np.median(taken[1:]))
+"""
+
 
 def apart(code: str, *arguments: object) -> None:
     """Run code in a process that keeps no programs."""
@@ -53,6 +71,21 @@ def memory() -> None:
     """Peak memory of a hundred times as many trials: the same, but for four bytes a trial."""
     for trials in (10**5, 10**7):
         apart(SIMULATE, "W-UCB", 30, 3, trials, 10)
+
+
+def cores(turns: int = 3) -> None:
+    """Trials per second of two cores over one, of every policy: the median of runs in turns."""
+    from jaxids.names import THIRTEEN
+
+    for name in THIRTEEN:
+        trials, found = 4096 if name.endswith("-E") else 16384, []
+        for _ in range(turns):
+            one, two = (
+                float(subprocess.check_output([sys.executable, "-c", TIMED, str(count), name, str(trials)]))
+                for count in (1, 2)
+            )
+            found.append(one / two)
+        print(f"{name}: {np.median(found):.2f}", flush=True)
 
 
 def large() -> None:
@@ -121,7 +154,7 @@ def task() -> None:
 
 
 if __name__ == "__main__":
-    chosen = {"memory": memory, "large": large, "store": store, "task": task}
+    chosen = {"memory": memory, "cores": cores, "large": large, "store": store, "task": task}
     if len(sys.argv) < 2 or sys.argv[1] not in chosen:
         sys.exit(f"it takes one of {', '.join(chosen)}")
     chosen[sys.argv[1]](*map(int, sys.argv[2:]))
