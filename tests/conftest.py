@@ -38,8 +38,15 @@ settings.load_profile("reproducible")
 LONGEST = ("test_boxes", "test_ways", "test_notebooks", "test_interruptions", "test_domain_experiments", "test_cluster")
 
 
-def pytest_collection_modifyitems(items):
-    """The modules that take longest come first, so that no worker is left alone with one of them at the end."""
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run all tests, including those marked slow")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect slow tests without --slow, and put the longest modules first, so that no worker ends alone with one."""
+    if not config.getoption("slow"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("slow")])
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
     order = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
 

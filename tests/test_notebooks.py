@@ -15,6 +15,7 @@ def test_all_are_there_and_small_enough():
     assert sum(path.stat().st_size for path in PATHS) < LARGEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_runs_from_top_to_bottom(path):
     notebook = execute(read(path), small=True)
