@@ -8,19 +8,12 @@ from typing import Literal, NamedTuple
 __all__ = [
     "BOUNDS",
     "DELTA",
-    "GAINS",
     "LAM",
     "LEAST",
-    "MAKERS",
-    "NOISE",
     "NORM_BOUND",
     "PROPOSALS",
     "SERIES",
-    "SOLVERS",
     "THIRTEEN",
-    "VALUES",
-    "Kind",
-    "Maker",
     "Plan",
 ]
 
@@ -73,38 +66,4 @@ BOUNDS: dict[str, str] = {  # what the regret bounds are made of, as series
     "spread": "the largest σ_0(x)²/log(1 + σ_0(x)²/ρ(x)²), of the same points",
     "gap_bound": "S, the largest regret of an action",
     "chain_breaks": "at how many steps not Ψ⁺(IDS) ≤ Ψ⁺(DIDS) ≤ Ψ⁺(UCB)",
-}
-
-GAINS = ("f", "ucb", "ts", "e")  # and averaged(n)
-SOLVERS = ("exact", "pairs", "single", "descent")
-NOISE = ("known", "bounded")
-Kind = Literal["number", "count", "flag", "gain", "solver", "noise"]
-VALUES: dict[Kind, str] = {
-    "number": "a number",
-    "count": "a whole number from 1 on",
-    "flag": "True or False",
-    "gain": f"one of {', '.join(GAINS)}, or averaged(n)",
-    "solver": f"one of {', '.join(SOLVERS)}",
-    "noise": f"one of {', '.join(NOISE)}",
-}
-
-
-class Maker(NamedTuple):
-    """The arguments of a function of `policies` that makes one: what each takes, by place or name, and by name only."""
-
-    first: dict[str, Kind]
-    more: dict[str, Kind]
-    least: int = 0  # how many must be given
-
-
-_NOISE: dict[str, Kind] = {"noise": "noise"}
-_ESTIMATE: dict[str, Kind] = {"scale": "number", **_NOISE}
-MAKERS: dict[str, Maker] = {
-    "ucb": Maker({}, _ESTIMATE),
-    "ts": Maker({"inflated": "flag"}, _ESTIMATE),
-    "ids": Maker({"gain": "gain"}, {"deterministic": "flag", "solver": "solver", **_ESTIMATE}, least=1),
-    "greedy": Maker({}, _NOISE),
-    "epsilon_greedy": Maker({"epsilon": "number", "power": "number"}, _NOISE),
-    "explore_then_commit": Maker({"steps": "count"}, _NOISE),
-    "phased_elimination": Maker({}, _NOISE),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxids import cli
-from jaxids.experiment import claims, problem_keys, read, schema
+from jaxids.experiment import claims, read, schema
 from jaxids.experiment.keys import in_words
 from jaxids.experiment.load import RECORD
 
@@ -296,7 +296,7 @@ def test_every_key_is_explained():
         schema.WATCH,
         schema.UNTIL,
         claims.CLAIM,
-        *problem_keys.PROBLEMS.values(),
+        *schema.PROBLEMS.values(),
     )
     for name in {name for table in tables for name in table}:
         assert re.search(rf"`(\[+)?{name}\b", text), name

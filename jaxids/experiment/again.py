@@ -13,7 +13,7 @@ import numpy as np
 from jaxids import agents, draws, problems, workers
 from jaxids.experiment import build
 from jaxids.experiment.keys import Table
-from jaxids.experiment.problem_keys import CONTINUOUS
+from jaxids.experiment.schema import CONTINUOUS
 from jaxids.problems import Instance, functions
 from jaxids.tiles import Hook, Step, instance_keys, trial_keys
 

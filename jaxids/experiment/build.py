@@ -14,7 +14,7 @@ import numpy as np
 from jaxids import domains, executables, policies, problems
 from jaxids.experiment import meanings, policy_names
 from jaxids.experiment.keys import Table
-from jaxids.experiment.problem_keys import MOST_POINTS
+from jaxids.experiment.schema import MOST_POINTS
 from jaxids.problems import Fixed, Instance, Noise, Problem, functions
 from jaxids.widths import tile_width
 

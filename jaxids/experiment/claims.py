@@ -1,11 +1,12 @@
 """A claim of an experiment file: a sentence about its curves, and the test that decides whether a run bears it out."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
-from jaxids.experiment.problem_keys import CONTINUOUS
+from jaxids.experiment.schema import CONTINUOUS, LABELS
 
 __all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
 
@@ -14,13 +15,13 @@ SOURCES = ("paper", "reading", "ours")  # the paper's own sentence, one with a m
 CLAIM = {
     "says": Key("text", lambda v: isinstance(v, str) and bool(v)),
     "test": keys.one_of(TESTS),
-    "curves": Key("a list of labels of curves, none twice", keys.is_names),
-    "margin": keys.number("a number > 0", lambda v: v > 0, 0.1),
+    "curves": LABELS,
+    "margin": keys.positive(0.1),
     "factor": keys.number("a number ≥ 1", lambda v: v >= 1, 1.0),
     "share": keys.number("a number from 0 to below 1", lambda v: 0 <= v < 1, 0.0),
-    "control": Key("a list of labels of curves, none twice", lambda v: v == [] or keys.is_names(v), []),
+    "control": replace(LABELS, fits=lambda v: v == [] or keys.is_names(v), default=[]),
     "source": keys.one_of(SOURCES, "ours"),
-    "selected": keys.flag(),
+    "selected": keys.FLAG,
 }
 
 

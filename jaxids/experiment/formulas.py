@@ -13,21 +13,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = [
-    "COORDINATE",
-    "FUNCTIONS",
-    "KERNELS",
-    "MATHS",
-    "MOST",
-    "Call",
-    "call",
-    "dim",
-    "is_function",
-    "is_kernel",
-    "value",
-    "written",
-]
-
 MOST = 200  # names, numbers and operations, so that nothing is nested too deeply; spaces and brackets do not count
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
 FUNCTIONS = ("forrester", "branin", "ackley", "hartmann3", "motorcycle", "motorcycle_noise")
@@ -46,25 +31,31 @@ _SHAPE = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Load, ast.Call)
 
 def is_kernel(text: Any) -> bool:
     """Whether a text is a sum of products of kernels and numbers."""
-    nodes, more = _nodes(text), (ast.Add, ast.Mult, ast.List)
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    names = {id(call.func) for call in calls}
-    return bool(calls) and all(
-        isinstance(node, (*_SHAPE, *more))
-        or _is_number(node)
-        or (isinstance(node, ast.Name) and node.id in KERNELS and id(node) in names)
-        for node in nodes
+    nodes = _nodes(text)
+    return any(isinstance(node, ast.Call) for node in nodes) and _is_made_of(
+        nodes, (ast.Add, ast.Mult, ast.List), lambda name, call: name in KERNELS and call is not None
     )
 
 
 def is_function(text: Any) -> bool:
     """Whether a text is the name of a test function, or a formula of the coordinates x1, x2, …."""
-    if text in FUNCTIONS:
-        return True
-    nodes = _nodes(text)
-    called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+    return text in FUNCTIONS or _is_made_of(_nodes(text), tuple(_OPERATIONS), _is_variable)
+
+
+def _is_variable(name: str, call: ast.Call | None) -> bool:
+    """Whether a name is a coordinate, or a function of one number that is called."""
+    return name in MATHS and len(call.args) == 1 if call else bool(COORDINATE.fullmatch(name))
+
+
+def _is_made_of(
+    nodes: list[ast.AST], operations: tuple[type, ...], is_known: Callable[[str, ast.Call | None], bool]
+) -> bool:
+    """Whether a formula has these operations, numbers and known names only, each name with the call of it, if any."""
+    calls = {node.func: node for node in nodes if isinstance(node, ast.Call)}
     return bool(nodes) and all(
-        isinstance(node, (*_SHAPE, *_OPERATIONS)) or _is_number(node) or _is_name(node, called.get(id(node)))
+        isinstance(node, (*_SHAPE, *operations))
+        or _is_number(node)
+        or (isinstance(node, ast.Name) and is_known(node.id, calls.get(node)))
         for node in nodes
     )
 
@@ -165,10 +156,3 @@ def _nodes(text: Any) -> list[ast.AST]:
 def _is_number(node: ast.AST) -> bool:
     number: Any = getattr(node, "value", None)
     return isinstance(node, ast.Constant) and type(number) in (int, float) and number < 1e30
-
-
-def _is_name(node: ast.AST, call: ast.Call | None) -> bool:
-    """A coordinate, or the name of a function of one number that is called."""
-    if not isinstance(node, ast.Name):
-        return False
-    return node.id in MATHS and len(call.args) == 1 if call else bool(COORDINATE.fullmatch(node.id))

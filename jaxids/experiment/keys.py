@@ -11,43 +11,21 @@ from typing import Any
 
 from jaxids.words import in_short, shown
 
-__all__ = [
-    "LONGEST",
-    "REQUIRED",
-    "SEED",
-    "Key",
-    "Table",
-    "checked",
-    "count",
-    "flag",
-    "floats",
-    "in_words",
-    "is_names",
-    "is_number",
-    "is_numbers",
-    "is_seed",
-    "is_whole",
-    "names_of",
-    "nearest",
-    "number",
-    "one_of",
-    "open_unit",
-    "positive",
-    "twice",
-    "value_of",
-]
-
 Table = dict[str, Any]
 REQUIRED = object()
-SEED = "a whole number from 0 to 2³² − 1"
 LONGEST = 200  # characters of a value in a message
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key: what it takes in words and as a check, its default, whether a grid may sweep over it, how it is kept.
+    """One key of a table.
 
-    `why` says of one in a list of texts what is wrong with it, if anything is.
+    Attributes:
+        takes: The expected value in words.
+        fits: Whether a value is one.
+        default: The value of a key that is left out.
+        sweeps: Whether a grid may sweep over it.
+        kept: The canonical form of a value that fits; a ValueError adds its text to the message.
     """
 
     takes: str
@@ -55,21 +33,20 @@ class Key:
     default: Any = REQUIRED
     sweeps: bool = False
     kept: Callable[[Any], Any] = lambda value: value
-    why: Callable[[str], str] | None = None
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number."""
+    """Whether a value is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """A finite real number that is not a truth value."""
+    """Whether a value is a finite real number."""
     return (is_whole(value) and abs(value) < 10**300) or (isinstance(value, float) and math.isfinite(value))
 
 
 def is_names(value: Any) -> bool:
-    """A list of texts, none twice."""
+    """Whether a value is a list of texts, none twice."""
     return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value) and not twice(value)
 
 
@@ -79,7 +56,7 @@ def twice(values: Sequence[Any]) -> bool:
 
 
 def is_numbers(value: Any, length: int | None = None) -> bool:
-    """A list of numbers, of a length if one is given."""
+    """Whether a value is a list of numbers, of a length if one is given."""
     return isinstance(value, list) and bool(value) and all(map(is_number, value)) and length in (None, len(value))
 
 
@@ -93,19 +70,14 @@ def number(takes: str, fits: Callable[[Any], bool], default: Any) -> Key:
     return Key(takes, lambda v: is_number(v) and fits(v), default, True, floats)
 
 
-def flag() -> Key:
-    """A key for true or false, which is false when left out."""
-    return Key("true or false", lambda v: isinstance(v, bool), False)
-
-
 def count(default: Any, sweeps: bool = True, most: int = 10**9) -> Key:
     """A key for a whole number from 1 on."""
     return Key(f"a whole number from 1 to {most}", lambda v: is_whole(v) and 0 < v <= most, default, sweeps)
 
 
-def positive(default: Any) -> Key:
+def positive(default: Any, sweeps: bool = True) -> Key:
     """A key for a number above 0."""
-    return number("a number > 0", lambda v: v > 0, default)
+    return Key("a number > 0", lambda v: is_number(v) and v > 0, default, sweeps, floats)
 
 
 def open_unit(default: Any) -> Key:
@@ -113,23 +85,13 @@ def open_unit(default: Any) -> Key:
     return number("a number in (0, 1)", lambda v: 0 < v < 1, default)
 
 
-def is_seed(value: Any) -> bool:
-    """A whole number of 32 bits."""
-    return is_whole(value) and 0 <= value < 2**32
-
-
 def one_of(names: Sequence[str], default: Any = REQUIRED) -> Key:
     """A key for one of some names."""
     return Key("one of " + ", ".join(map(repr, names)), lambda v: v in names, default)
 
 
-def names_of(takes: str, why: Callable[[str], str], kept: Callable[[str], str] = str, default: Any = REQUIRED) -> Key:
-    """A key for a list of names, none twice, each of which is kept in one way of writing it."""
-
-    def fits(value: Any) -> bool:
-        return is_names(value) and not any(map(why, value)) and not twice(list(map(kept, value)))
-
-    return Key(takes, fits, default, kept=lambda value: list(map(kept, value)), why=why)
+FLAG = Key("true or false", lambda v: isinstance(v, bool), False)
+SEED = Key("a whole number from 0 to 2³² − 1", lambda v: is_whole(v) and 0 <= v < 2**32, 0, True)
 
 
 def checked(
@@ -138,7 +100,20 @@ def checked(
     section: str = "",
     sections: Mapping[str, Mapping[str, Key]] | None = None,
 ) -> Table:
-    """The table with defaults filled in, or a ValueError that names the key, what it got and what it takes."""
+    """Check a table and fill in its defaults.
+
+    Args:
+        table: Values by key.
+        keys: The keys that the table may have.
+        section: Where the table is, for messages, as "problem.".
+        sections: Keys of other tables, among which an unknown key is looked for.
+
+    Returns:
+        The value of every key in canonical form.
+
+    Raises:
+        ValueError: A key is unknown or missing, or its value does not fit.
+    """
     for name in table:
         if name not in keys:
             elsewhere = [f"{other}.{name}" for other, known in (sections or {}).items() if name in known]
@@ -147,15 +122,26 @@ def checked(
 
 
 def value_of(name: str, value: Any, key: Key) -> Any:
-    """A value that fits its key, as it is kept, or the default if there is none, or a ValueError."""
+    """Return the canonical form of a value, or the default of its key for REQUIRED.
+
+    Args:
+        name: The name of the key in messages.
+        value: What a table has, REQUIRED if it has nothing.
+        key: What the key takes.
+
+    Raises:
+        ValueError: The value does not fit, or there is neither a value nor a default.
+    """
     if value is REQUIRED:
         if key.default is REQUIRED:
             raise ValueError(f"{name}: missing; it takes {key.takes}")
         return key.default
+    hint = ""
     if key.fits(value):
-        return key.kept(value)
-    wrong = [(each, said) for each in value if (said := key.why(each))] if key.why and is_names(value) else []
-    hint = f"; {shown(wrong[0][0])} is none of them, {wrong[0][1]}" if wrong else ""
+        try:
+            return key.kept(value)
+        except ValueError as error:
+            hint = f"; {error}"
     raise ValueError(f"{name}: got {shown(value, LONGEST)}; it takes {key.takes}{hint}")
 
 

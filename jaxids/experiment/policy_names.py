@@ -1,85 +1,91 @@
 """Policies as experiment files name them: one of the paper's, "ids(ucb, solver=pairs)", or "package.module:name".
 
-Whether a text is one is known without JAX, by the tables of `names`; nothing is evaluated. One's own module is imported
-only when a cell is built, and a digest of its source is part of the cell's setting.
+An expression calls a function of `policies.makers`: it is bound to the function's signature, and nothing is evaluated.
+JAX is imported only to read an expression. One's own module is imported when a cell is built, and a digest of its
+source is part of the cell's setting.
 """
 
+import inspect
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from jaxids.experiment import formulas, keys, own_code
 from jaxids.experiment.formulas import Call
-from jaxids.names import GAINS, MAKERS, NOISE, SOLVERS, THIRTEEN, VALUES, Kind
+from jaxids.names import THIRTEEN
 from jaxids.words import in_short
 
-__all__ = ["TAKES", "built", "fault", "label", "source", "written"]
+__all__ = ["TAKES", "built", "label", "source", "written"]
 
 TAKES = "names of the paper's policies, expressions as 'ids(ucb, solver=pairs)', or one's own as 'package.module:name'"
 OWN = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 LONGEST = 100  # characters of one's own
-_NAMES: dict[Kind, tuple[str, ...]] = {"gain": GAINS, "solver": SOLVERS, "noise": NOISE}
-
-
-def fault(text: str) -> str:
-    """Why a text is no policy; empty if it is one."""
-    if text in THIRTEEN or (OWN.fullmatch(text) and len(text) <= LONGEST):
-        return ""
-    made = formulas.call(text)
-    if ".py:" in text:
-        return "one's own is named by its module, with dots and without '.py'"
-    if made is None:
-        return keys.nearest(text, [*THIRTEEN, *(f"{maker}()" for maker in MAKERS)])
-    if made.name not in MAKERS:
-        return f"{made.name} makes none, {keys.nearest(made.name, list(MAKERS))}"
-    return _arguments_fault(made)
-
-
-def _arguments_fault(made: Call) -> str:
-    maker = MAKERS[made.name]
-    known = maker.first | maker.more
-    given = list(zip(maker.first, made.values, strict=False)) + list(made.named.items())
-    for name, value in given:
-        if name not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            return f"{made.name} has no argument {name}, {takes}"
-        if not _is(known[name], value):
-            return f"{name} takes {VALUES[known[name]]}"
-    if len(made.values) > len(maker.first):
-        return f"{made.name} takes {len(maker.first)} by place at most"
-    if len(dict(given)) < len(given):
-        return "an argument is given twice"
-    missing = [name for name in list(maker.first)[: maker.least] if name not in dict(given)]
-    return f"{missing[0]} is missing, which takes {VALUES[known[missing[0]]]}" if missing else ""
-
-
-def _is(kind: Kind, value: Any) -> bool:
-    if kind == "flag":
-        return isinstance(value, bool)
-    if kind == "gain" and isinstance(value, Call):
-        return value.name == "averaged" and not value.named and len(value.values) == 1 and _is("count", value.values[0])
-    if kind in _NAMES:
-        return value in _NAMES[kind]
-    return keys.is_number(value) and (kind == "number" or (keys.is_whole(value) and 0 < value < 2**31))
+ELSEWHERE = {"gap", "delta", "lam", "norm_bound"}  # arguments that take code of one's own, or are keys of [estimator]
+CHOICES = {
+    "gain": ("f", "ucb", "ts", "e"),  # and averaged(n)
+    "solver": ("exact", "pairs", "single", "descent"),
+    "noise": ("known", "bounded"),
+}
+NUMBER = ("a number", keys.is_number, float)
+KINDS = {
+    bool: ("True or False", lambda v: isinstance(v, bool), bool),
+    int: ("a whole number from 1 on", lambda v: keys.is_whole(v) and 0 < v < 2**31, int),
+}  # of arguments by the type of their default: expected value in words, check, conversion
 
 
 def written(text: str) -> str:
-    """A policy in one way of writing it, so that spaces, 1 for 1.0 and names of places make no other cell."""
-    made = formulas.call(text)
-    if text in THIRTEEN or made is None:
+    """A policy in canonical form, so that spaces, 1 for 1.0 and the order of arguments make no other cell.
+
+    A ValueError says why a text is none.
+    """
+    if text in THIRTEEN or (OWN.fullmatch(text) and len(text) <= LONGEST):
         return text
-    given = _arguments(made)
-    parts = [f"{name}={_word(value)}" for name, value in given.items()]
-    if made.name == "ids":
-        parts[0] = parts[0].removeprefix("gain=")
-    return f"{made.name}({', '.join(parts)})"
+    if ".py:" in text:
+        raise ValueError("one's own is named by its module, with dots and without '.py'")
+    return _bound(text)[2]
 
 
-def _arguments(made: Call) -> dict[str, Any]:
-    """The arguments by name, in the order of the table."""
-    maker = MAKERS[made.name]
-    given = dict(zip(maker.first, made.values, strict=False)) | made.named
-    return {name: given[name] for name in (maker.first | maker.more) if name in given}
+@lru_cache
+def _bound(text: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
+    """The function that an expression calls, its arguments by name, and the call in canonical form; or a ValueError."""
+    from jaxids.policies import makers
+
+    call, names = formulas.call(text), [name for name in makers.__all__ if name != "PAPER"]
+    if call is None:
+        raise ValueError(keys.nearest(text, [*THIRTEEN, *(f"{name}()" for name in names)]))
+    if call.name not in names:
+        raise ValueError(f"{call.name} makes none, {keys.nearest(call.name, names)}")
+    maker = getattr(makers, call.name)
+    known = [p for p in inspect.signature(maker).parameters.values() if p.name not in ELSEWHERE]
+    try:
+        given = inspect.Signature(known).bind_partial(*call.values, **call.named).arguments
+    except TypeError as error:
+        raise ValueError(f"{call.name} takes {', '.join(p.name for p in known)}: {error}") from None
+    arguments, parts = {}, []
+    for name, default in ((p.name, p.default) for p in known):
+        if name in given or default is inspect.Parameter.empty:
+            arguments[name] = _argument(name, default, given.get(name))
+            parts.append(f"{name}=" * (default is not inspect.Parameter.empty) + _word(given[name]))
+    return maker, arguments, f"{call.name}({', '.join(parts)})"
+
+
+def _argument(name: str, default: Any, value: Any) -> Any:
+    """The value of an argument, or a ValueError that says what it takes: a name, or what is of its default's type."""
+    from jaxids import information, policies, ratio
+
+    homes = {"gain": information, "solver": ratio, "noise": policies}
+    if name in CHOICES:
+        if value in CHOICES[name]:
+            return getattr(homes[name], value)
+        if name == "gain" and isinstance(value, Call) and value[::2] == ("averaged", {}) and len(value.values) == 1:
+            return information.Averaged(_argument("n", 1, value.values[0]))
+        raise ValueError(f"{name} takes one of {', '.join(CHOICES[name])}" + ", or averaged(n)" * (name == "gain"))
+    takes, fits, kept = KINDS.get(type(default), NUMBER)
+    if not fits(value):
+        raise ValueError(f"{name} takes {takes}")
+    return kept(value)
 
 
 def _word(value: Any) -> str:
@@ -95,53 +101,35 @@ def label(text: str) -> str:
 
 
 def built(text: str) -> Any:
-    """The policy of a text, or a ValueError in one line."""
+    """The policy of a text, or a ValueError in one line; one object for one text, so that it compiles once."""
     from jaxids import policies
 
-    own = OWN.fullmatch(text)
-    if text in THIRTEEN:
-        return policies.PAPER[text]
-    try:
-        return _own(own[1], own[2], own_code.digest(own[1])) if own else _made(text)
-    except ValueError as error:
-        raise ValueError(f"policies: got {text!r}; {in_short(str(error))}") from None
+    return policies.PAPER[text] if text in THIRTEEN else _built(text, **source(text))
 
 
 @lru_cache
-def _made(text: str) -> Any:
-    """The policy of an expression, one object for one text, so that it compiles once."""
-    from jaxids import information, policies, ratio
-
-    made = formulas.call(text)
-    assert made is not None
-    kinds, homes = MAKERS[made.name].first | MAKERS[made.name].more, {"gain": information, "solver": ratio}
-
-    def meaning(kind: Kind, value: Any) -> Any:
-        if isinstance(value, Call):
-            return information.Averaged(int(value.values[0]))
-        if kind in _NAMES:
-            return getattr(homes.get(kind, policies), value)
-        return float(value) if kind == "number" else value
-
-    try:
-        maker = getattr(policies, made.name)
-        return maker(**{name: meaning(kinds[name], value) for name, value in _arguments(made).items()})
-    except (AttributeError, TypeError) as error:
-        raise ValueError(f"it cannot be made: {error}") from None
-
-
-@lru_cache
-def _own(module: str, name: str, digest: str) -> Any:
-    """The policy of that name in a module of that digest, one object for both."""
+def _built(text: str, source: str = "") -> Any:
+    """The policy of an expression, or of one's own in a module whose source has that digest."""
     from jaxids import policies
 
-    return own_code.found(module, name, policies.Policy, "a jaxids.policies.Policy")
+    with _named(text):
+        if source:
+            module, _, name = text.partition(":")
+            return own_code.found(module, name, policies.Policy, "a jaxids.policies.Policy")
+        maker, arguments, _ = _bound(text)
+        return maker(**arguments)
 
 
 def source(text: str) -> dict[str, str]:
     """For one's own policy, a digest of the source of its module, as it is in a cell's setting."""
     own = OWN.fullmatch(text)
-    try:
+    with _named(text):
         return {"source": own_code.digest(own[1])} if own else {}
+
+
+@contextmanager
+def _named(text: str) -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise ValueError(f"policies: got {text!r}; {in_short(str(error))}") from None

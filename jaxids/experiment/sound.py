@@ -10,21 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxids.experiment import bundles, claims, keys, policy_names, problem_keys, schema, store
+from jaxids.experiment import bundles, claims, keys, policy_names, schema, store
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
 
 __all__ = ["FOLDER", "record", "summary"]
 
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
-_TABLE = Key("a table", lambda v: isinstance(v, dict))
-_TEXT = Key("text", lambda v: isinstance(v, str))
-_COUNT = Key("a whole number from 1 to 10⁹", lambda v: keys.is_whole(v) and 0 < v <= 10**9)
+_TABLE, _TEXT = replace(schema.TABLE, default=keys.REQUIRED), replace(schema.TEXT, default=keys.REQUIRED)
+_COUNT = keys.count(keys.REQUIRED)
 _TOP = {name: schema.TOP[name] for name in ("title", "notes", "compare", "claims", "watch", "bounds", "until")} | {
     "trials": _COUNT,
     "source": _TEXT,
     "changes": _TABLE,
-    "cells": replace(schema.TOP["claims"], default=keys.REQUIRED),
+    "cells": replace(schema.TABLES, default=keys.REQUIRED),
 }
 _CELL = {
     "label": _TEXT,
@@ -36,10 +35,10 @@ _CELL = {
 _SETTING = {
     "width": _COUNT,
     "steps": _COUNT,
-    "policy": Key(policy_names.TAKES, lambda v: isinstance(v, str) and not policy_names.fault(v)),
+    "policy": replace(_TEXT, takes=policy_names.TAKES, kept=policy_names.written),
     **{name: schema.TOP[name] for name in ("pulls", "record")},
 }
-_AGAIN = {"problem": _TABLE, "estimator": _TABLE, "seed": replace(schema.TOP["seed"], default=keys.REQUIRED)}
+_AGAIN = {"problem": _TABLE, "estimator": _TABLE, "seed": replace(keys.SEED, default=keys.REQUIRED)}
 
 
 def record(folder: Path) -> Table:
@@ -63,7 +62,7 @@ def _cell(cell: Table, again: bool) -> Table:
     cell = _checked(cell, _CELL, "cells.")
     setting = _checked(cell["setting"], _SETTING | (_AGAIN if again else {}), "cells.setting.")
     if again:
-        problem_keys.problem({"kind": None} | setting["problem"], "cells.setting.problem.")
+        schema.problem({"kind": None} | setting["problem"], "cells.setting.problem.")
         keys.checked(setting["estimator"], schema.ESTIMATOR, "cells.setting.estimator.")
     return cell | {"setting": setting}
 

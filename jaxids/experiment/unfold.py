@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxids.experiment import keys, policy_names, problem_keys, schema
+from jaxids.experiment import keys, policy_names, schema
 from jaxids.experiment.keys import Key, Table, in_words
 from jaxids.names import BOUNDS
 from jaxids.words import in_short, shown
@@ -61,15 +61,9 @@ def _own_grid(table: Table, curves: Table, top: Mapping[Place, list[Any]]) -> di
     return own
 
 
-def _keys_of(problem: Mapping[str, Any]) -> Mapping[str, Key]:
-    """The keys of a problem of this kind."""
-    kind = problem_keys.KIND
-    return problem_keys.PROBLEMS[keys.value_of("problem.kind", problem.get("kind", kind.default), kind)]
-
-
 def places(problem: Mapping[str, Any]) -> dict[Place, Key]:
     """All keys of an experiment with such a problem, by where they are."""
-    sections = {"": schema.TOP, "estimator": schema.ESTIMATOR, "problem": _keys_of(problem)}
+    sections = {"": schema.TOP, "estimator": schema.ESTIMATOR, "problem": schema.problem_keys(problem)}
     return {(section, name): key for section, known in sections.items() for name, key in known.items()}
 
 
@@ -119,9 +113,9 @@ def _setting(table: Table, curves: Table, point: Mapping[Place, Any], policy: st
         sections[""]["record"] = list(dict.fromkeys([*table["record"], *BOUNDS]))
     for (section, key), value in point.items():
         sections[section][key] = value
-    problem = problem_keys.problem(sections["problem"])
-    if sections[""]["pulls"] and not problem_keys.countable(problem):
-        what = f"kind = {problem['kind']!r}" if "contexts" not in problem else problem_keys.MOVING
+    problem = schema.problem(sections["problem"])
+    if sections[""]["pulls"] and not schema.countable(problem):
+        what = f"kind = {problem['kind']!r}" if "contexts" not in problem else schema.MOVING
         raise ValueError(f"pulls: got true together with {what}; it takes actions to be counted")
     return {
         **sections[""],
