@@ -24,7 +24,7 @@ from jaxids.programs import Structure
 from jaxids.sums import Running
 from jaxids.tiles import Hook
 
-__all__ = ["check", "ours"]
+__all__ = ["check"]
 
 TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
@@ -58,11 +58,6 @@ def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) 
     elif {"gap", "gain"} & parts.keys():
         _check_points(problem, policy, parts)
     _passed.add(key)
-
-
-def ours(problem: Problem, policy: policies.Policy) -> bool:
-    """Whether all functions of a problem and a policy are of this package."""
-    return all(map(_ours, _parts(problem, policy).values()))
 
 
 def _parts(problem: Problem, policy: policies.Policy) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxids import checks, draws, lanes, names, special
+from jaxids import checks, draws, lanes, names
 from jaxids.confidence import Action, Band
 
 __all__ = ["Averaged", "Information", "about", "e", "f", "ts", "ucb"]
@@ -28,7 +28,7 @@ Information = Callable[[Band, draws.Stream], Float[Array, "K ..."]]  # the gain 
 
 def f(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
     """I^F: twice the mutual information of the observation and f."""
-    return special.log1p(band.var / band.rho**2)
+    return lanes.log1p(band.var / band.rho**2)
 
 
 def ucb(band: Band, source: draws.Stream) -> Float[Array, "K ..."]:
@@ -67,4 +67,4 @@ def about(band: Band, target: Action) -> Float[Array, "K ..."]:
     known = own <= 0  # nothing is left to learn about an action of no variance, such as the zero vector
     cov = band.cov_with(target)
     explained = lanes.shared(jnp.where(known, 0, cov * (cov / jnp.where(known, 1, own))))
-    return band.left(target, explained, lambda left: special.log1p(explained / (band.rho**2 + left)))
+    return band.left(target, explained, lambda left: lanes.log1p(explained / (band.rho**2 + left)))

@@ -2,8 +2,8 @@
 
 A CPU wants barriers, else it computes a value in each of its consumers; gathers, which are one load; and loops that end
 when the slowest lane is done. A GPU or TPU wants one long chain of arithmetic without any of them: every barrier or
-gather is a kernel of its own, and a loop whose end depends on data stops at the host in every pass. Inside a kernel
-such a loop costs nothing. `tiles` sets the layout; `lanes` asks for it, and the few others whose form depends on it.
+gather is a kernel of its own, and a loop whose end depends on data stops at the host in every pass. `tiles` sets the
+layout; `lanes` asks for it, and the few others whose form depends on it.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-__all__ = ["ACCELERATOR", "CPU", "KERNEL", "Layout", "current", "laid_out", "of_platform"]
+__all__ = ["ACCELERATOR", "CPU", "Layout", "current", "laid_out", "of_platform"]
 
 
 class Layout(NamedTuple):
     """What the primitives of `lanes` are made of."""
 
     barriers: bool  # `shared` is one, else nothing
-    selects: float  # rows up to which `pick` is a chain of selects; from more it loads by index
+    selects: int  # rows up to which `pick` is a chain of selects; from more it loads by index
     flat: bool  # whether it loads by one number, the place in memory, else by one for each axis
     loops: bool  # whether loops may end when the slowest lane is done, and rare work be left out; else all is done
     turns: int = 0  # of a loop that may not
@@ -26,7 +26,6 @@ class Layout(NamedTuple):
 
 CPU = Layout(barriers=True, selects=0, flat=True, loops=True)
 ACCELERATOR = Layout(barriers=False, selects=32, flat=False, loops=False, turns=5)  # enough: tests/test_ratio.py
-KERNEL = Layout(barriers=False, selects=float("inf"), flat=False, loops=True)
 _CURRENT: ContextVar[Layout] = ContextVar("layout", default=CPU)
 
 

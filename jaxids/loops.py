@@ -1,9 +1,8 @@
-"""How a tile gets from step to step and from one recorded point to the next.
+"""The loop of a tile over its steps, and from one recorded point to the next.
 
 - On a CPU, by points: a loop up to each of them. One program serves every number of steps.
-- On a GPU or TPU, by steps: one loop whose count the compiler knows, because any other stops at the host in every turn.
-  What each step leaves is written to the place of the next recorded point.
-- By a kernel: all steps up to the next recorded point in one launch (`fused`), where the step can be taken apart.
+- On a GPU or TPU, by steps: one loop whose count the compiler knows, because any other synchronizes with the host in
+  every iteration. What each step leaves is written to the place of the next recorded point.
 """
 
 from collections.abc import Callable
@@ -17,27 +16,29 @@ from jaxtyping import Array, Int
 
 from jaxids import layouts
 
-__all__ = ["ACCELERATOR_LANES", "FEWEST", "MEMORY", "Way", "fold", "run", "unfold"]
+__all__ = ["ACCELERATOR_LANES", "FEWEST", "LONG", "MEMORY", "TURN", "Way", "run"]
 
 ACCELERATOR_LANES, FEWEST = 16384, 128  # of a tile: the most (of more, XLA fuses less of a step), and the fewest
 MEMORY = 2**25  # numbers in the states of one tile on an accelerator
-TURN, LONG = 4, 1000  # steps written out in a turn of the loop: fewer launches, longer to compile; and from how many on
-ROW = 128  # lanes of the last of two axes
+TURN, LONG = 4, 1000  # steps unrolled in an iteration: fewer launches, longer to compile; and from how many steps on
 
 
 class Way(NamedTuple):
-    """The kind of device, and how the steps are run there."""
+    """The plan of a loop.
+
+    Attributes:
+        platform: JAX's name of the kind of device.
+        steps: All steps of the run where they are one loop, else None.
+        turn: Steps unrolled in an iteration of that loop.
+    """
 
     platform: str = "cpu"
-    steps: int | None = None  # all of them, where they are one loop
-    kernel: bool = False
-    interpreted: bool = False  # the kernel, operation by operation, on any device
-    folded: bool = False  # lanes on two axes
-    turn: int = TURN  # steps written out in a turn of a long loop
+    steps: int | None = None
+    turn: int = 1
 
     @property
     def layout(self) -> layouts.Layout:
-        """What is good for the device."""
+        """The layout of the platform."""
         return layouts.of_platform(self.platform)
 
 
@@ -47,11 +48,21 @@ Step = Callable[[Int[Array, ""], Any, Any], Any]  # number of the step, trials, 
 def run(
     way: Way, step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any]
 ) -> tuple[Any, Any]:
-    """The carry at the end, and what is kept of it at every recorded point, points first."""
+    """Run all steps.
+
+    Args:
+        way: The plan of the loop.
+        step: A function of the step's number, the trials and the carry that returns the next carry.
+        trials: The constants of the trials.
+        carry: The carry before the first step.
+        at: Numbers of the steps to record, increasing; the last one ends the run.
+        kept: A function of the carry that returns what is recorded.
+
+    Returns:
+        The carry at the end, and what is recorded, with points on the first axis.
+    """
     if way.steps is not None:
-        return _by_steps(step, trials, carry, at, kept, way.steps, way.turn if way.steps >= LONG else 1)
-    if way.kernel:
-        return _by_kernel(step, trials, carry, at, kept, way)
+        return _by_steps(way.steps, way.turn, step, trials, carry, at, kept)
 
     def until(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
         now, carry = lax.fori_loop(state[0], target, lambda _, s: (s[0] + 1, step(s[0], trials, s[1])), state)
@@ -61,24 +72,8 @@ def run(
     return end, all_kept
 
 
-def _by_kernel(
-    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], way: Way
-) -> tuple[Any, Any]:
-    from jaxids import fused  # imports Pallas, which a CPU does without
-
-    kernel = fused.kernel(step, trials._replace(contexts=()), carry, way.platform, way.interpreted)
-
-    def until(state: Any, target: Int[Array, ""]) -> tuple[Any, Any]:
-        now, before = state
-        after = kernel.advance(now, before, target)
-        return (target, after), kept(kernel.carry(after))
-
-    (_, end), all_kept = lax.scan(until, (jnp.int32(0), kernel.start), at)
-    return kernel.carry(end), all_kept
-
-
 def _by_steps(
-    step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any], steps: int, turn: int
+    steps: int, turn: int, step: Step, trials: Any, carry: Any, at: Int[Array, "R"], kept: Callable[[Any], Any]
 ) -> tuple[Any, Any]:
     places = jnp.searchsorted(at, jnp.arange(1, steps + 1), method="compare_all").astype(jnp.int32)
 
@@ -89,13 +84,3 @@ def _by_steps(
 
     empty = jax.tree.map(lambda leaf: jnp.zeros((len(at), *leaf.shape), leaf.dtype), kept(carry))
     return lax.fori_loop(0, steps, one, (carry, empty), unroll=turn)
-
-
-def fold(tree: Any) -> Any:
-    """Lanes on two axes, which is how a TPU has them."""
-    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-1], -1, ROW), tree)
-
-
-def unfold(tree: Any) -> Any:
-    """Lanes on one axis again."""
-    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-2], -1), tree)

@@ -188,8 +188,6 @@ def _rest(
 ) -> tuple[dict[str, Float[Array, "R n"]], Any, Any, faults.Fault]:
     """All steps of trials, and what is recorded of them; `nodes.kinds` of problem and policy keep programs apart."""
     width, hooks = trials.noise.shape[-1], _Hooks(series, record, total)
-    if way.folded:
-        trials = loops.fold(trials._replace(contexts=()))
     step, start = partial(_step, problem, policy, hooks), partial(_started, problem, policy)
     if not isinstance(trials.instance, Instance):  # one trial at a time
         axes = jax.tree.map(lambda _: -1, trials)._replace(contexts=0)
@@ -202,8 +200,7 @@ def _rest(
         totals=jax.tree.map(sums.start, _zeros("total", shapes.totals, width)),
     )
     end, (numbers, kept) = loops.run(way, step, trials, carry, at, _kept)
-    results = numbers, kept, sums.values(end.totals), end.fault
-    return loops.unfold(results) if way.folded else results
+    return numbers, kept, sums.values(end.totals), end.fault
 
 
 def _run_tile(

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -158,8 +157,7 @@ def prepared(
     static: dict[str, Any] = {"series": tuple((series or {}).items()), "record": record, "total": total}
     static |= {"kinds": nodes.kinds((problem, policy))}
     everywhere = [placed((problem, policy, key), device) for device in devices]
-    first = partial(compiled(platform), *everywhere[0], 0, width=width, **static)
-    static |= {"way": ways.chosen(problem, policy, platform, at, hooks, first)}
+    static |= {"way": ways.chosen(problem, platform, int(at[-1]))}
     return Run(trials, width, at, devices, everywhere, static, jnp.result_type(float) == jnp.float64)
 
 

@@ -1,11 +1,9 @@
 """What this machine does: how fast it is, and whether all is right."""
 
 import argparse
-import contextlib
-import os
 from typing import Any
 
-from jaxids import outputs, targets
+from jaxids import outputs
 from jaxids.commands import options
 from jaxids.names import THIRTEEN
 
@@ -43,28 +41,14 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--plot", type=options.output, metavar="FILE", help="where --scaling draws, .png or .pdf (default scaling.png)"
     )
-    parser.add_argument(
-        "--target",
-        type=options.target,
-        metavar="NAME",
-        help=f"compile for an accelerator that is not there, one of {', '.join(targets.NAMES)}: what becomes of a step",
-    )
-    parser.add_argument(
-        "--lanes", type=options.count, metavar="N", help="trials at once of what is compiled, with --target"
-    )
     parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=options.output, metavar="FILE", help="write the numbers to a file as well")
 
 
 def _bench(arguments: argparse.Namespace) -> None:
-    if arguments.target:
-        os.environ["JAX_PLATFORMS"] = "cpu"  # the only one that is measured
-    from jaxids.targets import quiet
+    from jaxids import checks
 
-    with quiet.quiet() if arguments.target else contextlib.nullcontext():
-        from jaxids import checks
-
-        checks.devices()
+    checks.devices()
     for name in ("fresh", "plot"):
         if getattr(arguments, name) and not arguments.scaling:
             raise ValueError(f"--{name}: got one without --scaling, which it is about")
@@ -78,22 +62,11 @@ def _bench(arguments: argparse.Namespace) -> None:
 
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
     setup = measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes)
-    if not arguments.target:
-        if arguments.lanes:
-            raise ValueError("--lanes: got one without --target, whose programs it is about")
-        measure.run(setup, arguments.json)
-        return
-    from jaxids.bench import targets as of_targets
-
-    lanes = {"lanes": arguments.lanes} if arguments.lanes else {}
-    try:
-        of_targets.run(of_targets.Setup(arguments.target, setup, **lanes), arguments.json)
-    except ValueError as error:
-        raise ValueError(f"--{error}" if str(error).startswith("target:") else str(error)) from None
+    measure.run(setup, arguments.json)
 
 
 def _bench_scaling(arguments: argparse.Namespace) -> None:
-    for name, default in (*((name, default) for name, default, _ in BENCH), ("target", None), ("lanes", None)):
+    for name, default, _ in BENCH:
         if getattr(arguments, name) != default:
             takes = "--policies, --repeats, --fresh, --plot and --json only"
             raise ValueError(f"--{name}: got one together with --scaling, which takes {takes}")
@@ -110,7 +83,7 @@ def _bench_scaling(arguments: argparse.Namespace) -> None:
 
 
 def _bench_kernel(arguments: argparse.Namespace) -> None:
-    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), ""), ("target", None, ""), ("lanes", None, "")):
+    for name, default, _ in (*BENCH, ("policies", list(THIRTEEN), "")):
         if getattr(arguments, name) != default:
             raise ValueError(f"--{name}: got one together with --kernel, which takes --repeats and --json only")
     from jaxids.bench import points, searches
@@ -126,9 +99,9 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
 def add_doctor(commands: Any) -> None:
     """`jaxids doctor`."""
     more = (
-        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, by a loop and by a "
-        "kernel, compare and time them, and write a page to paste into an issue. It takes some minutes, most of "
-        "them to compile. Exit code 1: something is not right."
+        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, compare and time "
+        "them, and write a page to paste into an issue. It takes some minutes, most of them to compile. "
+        "Exit code 1: something is not right."
     )
     parser = options.add(
         commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more

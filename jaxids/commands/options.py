@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jaxids import outputs, targets
+from jaxids import outputs
 from jaxids.experiment import keys
 from jaxids.names import THIRTEEN
 
@@ -23,7 +23,6 @@ __all__ = [
     "output",
     "part",
     "policy",
-    "target",
 ]
 
 
@@ -76,13 +75,6 @@ def cluster(text: str) -> str:
     from jaxids.experiment import cluster
 
     return _named(cluster.named, text)
-
-
-def target(text: str) -> str:
-    """An accelerator to compile for."""
-    if text not in targets.NAMES:
-        raise argparse.ArgumentTypeError(f"got {text!r}; it takes one of {', '.join(targets.NAMES)}")
-    return text
 
 
 def output(text: str) -> str:

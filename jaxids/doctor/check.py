@@ -1,4 +1,4 @@
-"""The same trials run every way there is here: on the accelerator, on the CPU, by a loop and by a kernel.
+"""The same trials run every way there is here: on the accelerator and on the CPU.
 
 A way that cannot be compiled or run is a finding: what it raised is kept in place of its outcome.
 """
@@ -13,18 +13,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxids import loops, planes, policies, problems, tiles, widths
+from jaxids import loops, policies, problems, tiles, ways, widths
 from jaxids.agreement import Outcome
 from jaxids.doctor.machine import one_line
 from jaxids.names import THIRTEEN
-from jaxids.ways import FIRST
 from jaxids.workers import cores, placed
 
 __all__ = [
     "CPU",
     "FIRST",
-    "FOLDED",
-    "INTERPRETED",
     "Place",
     "Ran",
     "Setup",
@@ -36,8 +33,7 @@ __all__ = [
 ]
 
 CPU = "cpu"
-INTERPRETED = ("W-UCB", "IDS-UCB")  # policies whose kernel is interpreted unless others are named: it takes long
-FOLDED = ("W-UCB", "W-TS", "IDS-UCB")  # the same of lanes on two axes on a CPU, one of each family
+FIRST = 10  # steps after which trials are compared
 LANES = 1024  # of a tile of an accelerator's program on the CPU
 REPEATS = 3  # runs, of which the fastest counts
 STEPS = {True: 1000, False: 200}  # by default, with an accelerator and without
@@ -88,7 +84,6 @@ class Ran:
     microseconds: float | None = None  # for one step of one trial
     compiling: float | None = None  # seconds
     trouble: str = ""
-    left_out: bool = False  # what is in the way is known, and no fault
 
 
 def accelerator() -> Any:
@@ -106,24 +101,16 @@ def cpu() -> Any:
 
 
 def places(setup: Setup) -> list[Place]:
-    """Every way to run here, first what the others are compared with; kernels, which may end the process, last."""
+    """Every way to run here, first what the others are compared with."""
     device, host, names = accelerator(), cpu(), tuple(setup.names)
-    width = widths.tile_width(problems.unit_ball(30, 3), CPU)
+    problem = problems.unit_ball(30, 3)
+    width = widths.tile_width(problem, CPU)
     found = [] if host is None else [Place(CPU, host, loops.Way(), width, names)]
     if device is None:
-        laid_out = partial(Place, device=host, width=LANES, timed=False)
-        few, fewer = (names if setup.policies else tuple(n for n in names if n in few) for few in (FOLDED, INTERPRETED))
-        return [
-            *found,
-            laid_out("gpu layout", way=loops.Way("gpu", steps=setup.length), policies=names),
-            laid_out("tpu layout", way=loops.Way("tpu", steps=setup.length, folded=True), policies=few),
-            laid_out("gpu kernel, interpreted", way=loops.Way("gpu", kernel=True, interpreted=True), policies=fewer),
-        ]
-    kind, there = device.platform, partial(Place, device=device, width=loops.ACCELERATOR_LANES, policies=names)
-    found.append(there(f"{kind} loop", way=loops.Way(kind, steps=setup.length)))
-    if kind == "tpu":
-        found.append(there(f"{kind} loop, folded", way=loops.Way(kind, steps=setup.length, folded=True)))
-    return [*found, there(f"{kind} kernel", way=loops.Way(kind, kernel=True))]
+        way = ways.chosen(problem, "gpu", setup.length)
+        return [*found, Place("gpu layout", host, way, LANES, names, timed=False)]
+    way = ways.chosen(problem, device.platform, setup.length)
+    return [*found, Place(f"{device.platform} loop", device, way, loops.ACCELERATOR_LANES, names)]
 
 
 def attempt(setup: Setup, place: Place, name: str) -> Callable[[], Ran]:
@@ -133,8 +120,6 @@ def attempt(setup: Setup, place: Place, name: str) -> Callable[[], Ran]:
         start = time.perf_counter()
         tile = program(setup, place, policies.PAPER[name])
         seconds = time.perf_counter() - start
-    except planes.Unsupported as error:
-        return partial(ran, trouble=one_line(str(error)), left_out=True)
     except Exception as error:
         return partial(ran, trouble=f"does not compile: {one_line(error)}")
 

@@ -83,10 +83,6 @@ def _left_out(setup: Setup) -> list[str]:
         told = f", as JAX_PLATFORMS={jax.config.jax_platforms} has it" if jax.config.jax_platforms else ""  # pyright: ignore
         if idle := list(machine.plugins()):
             said.append(f"devices of {', '.join(idle)}: installed, but JAX uses none{told}")
-        if setup.policies is None:
-            long = "they take long to compile; --policies names others"
-            said.append(f"the tpu layout of all but {', '.join(check.FOLDED)}, ")
-            said[-1] += f"and the interpreted kernel of all but {', '.join(check.INTERPRETED)}: {long}"
     elif check.cpu() is None:
         said.append("the CPU: JAX_PLATFORMS has it not; it takes cpu after the others, as cuda,cpu")
     others = [each for each in jax.local_devices()[1:] if check.accelerator() is not None]

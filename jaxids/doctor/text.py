@@ -26,7 +26,7 @@ class Findings(NamedTuple):
     devices: Sequence[Mapping[str, str]]
     ran: Sequence[Ran]
     compared: Sequence[Compared]
-    left_out: Sequence[str]  # besides what `ran` tells
+    left_out: Sequence[str]
     troubles: Sequence[str] = ()  # besides what `ran` tells
 
 
@@ -59,7 +59,7 @@ def verdict(found: Findings) -> str:
         good = sum(not s for s in each_said)
         lines.append(f"- {way} agrees with {reference} on {good} of {len(each_said)} policies.")
     lines += [f"- NOT RIGHT: {each}" for each in wrong]
-    lines += [f"- Left out: {each}" for each in [*found.left_out, *_unsupported(found.ran)]]
+    lines += [f"- Left out: {each}" for each in found.left_out]
     lines.append("\nSomething is not right." if wrong else "\nAll that was compared agrees.")
     return "\n".join(lines)
 
@@ -74,9 +74,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _wrong(found: Findings) -> list[str]:
     said = reasons([each.difference for each in found.compared])
-    raised = [
-        f"{each.place}, {each.policy}: {each.trouble}" for each in found.ran if each.trouble and not each.left_out
-    ]
+    raised = [f"{each.place}, {each.policy}: {each.trouble}" for each in found.ran if each.trouble]
     apart = [
         f"{each.way} beside {each.reference}, {each.policy}: {'; '.join(why)}"
         for each, why in zip(found.compared, said, strict=True)
@@ -84,10 +82,6 @@ def _wrong(found: Findings) -> list[str]:
     ]
     wrong = [*found.troubles, *raised, *apart]
     return wrong if wrong or found.compared else ["nothing could be compared"]
-
-
-def _unsupported(ran: Sequence[Ran]) -> list[str]:
-    return [f"{each.place}, {each.policy}: {each.trouble}" for each in ran if each.left_out]
 
 
 def _facts(facts: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 import jaxids
-from jaxids import cpu, ways
+from jaxids import cpu
 from jaxids.experiment.keys import Table
 
 __all__ = ["GENERATOR", "here", "processor"]
@@ -26,7 +26,7 @@ def here() -> Table:
     """What this process computes with."""
     device = jax.local_devices()[0].platform
     versions: dict[str, Any] = {"jaxids": jaxids.__version__, "jax": jax.__version__, "platform": device}
-    versions |= ways.setting(device) | {"precision": jnp.result_type(float).name}
+    versions |= {"precision": jnp.result_type(float).name}
     return versions | {name: now for name, usual in GENERATOR.items() if (now := getattr(jax.config, name)) != usual}
 
 
