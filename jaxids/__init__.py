@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jaxids.experiment.results import Results
     from jaxids.simulator import Result, simulate
 
-__version__ = "0.5.2"
+__version__ = "0.6.0"
 __all__ = [
     "Result",
     "Results",
