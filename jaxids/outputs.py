@@ -46,7 +46,7 @@ def printed_beside(name: str | None) -> contextlib.AbstractContextManager[object
 
 def is_stdout(name: str) -> bool:
     """Whether what was named is where standard output goes."""
-    return name == STDOUT or _is_stdout(Path(name))
+    return name == STDOUT or _is_stream(Path(name), 1)
 
 
 def is_replaced(name: str) -> bool:
@@ -55,24 +55,13 @@ def is_replaced(name: str) -> bool:
 
 
 def _is_special(path: Path) -> bool:
-    """A device, a pipe, or a way to a file that is open already, as /dev/stderr: it is written to, never replaced."""
-    return path.exists() and (not path.is_file() or _is_open(path))
+    """Whether a path is written to, never replaced: a device, a pipe, or where standard output or error go."""
+    return path.exists() and (not path.is_file() or _is_stream(path, 1) or _is_stream(path, 2))
 
 
-def _is_open(path: Path) -> bool:
-    """Whether a path leads through this process's table of open files, as /dev/stderr, /dev/fd/3 or /proc/self/fd/3."""
-    for _ in range(40):  # links, as Linux follows at most
-        if Path(os.path.realpath(path.parent)).parts[1:2] == ("proc",) or path.parent == Path("/dev/fd"):
-            return True
-        if not path.is_symlink():
-            return False
-        path = path.parent / path.readlink()
-    return False
-
-
-def _is_stdout(path: Path) -> bool:
-    """Whether a path leads where standard output goes: /dev/stdout may be a file that is appended to."""
+def _is_stream(path: Path, descriptor: int) -> bool:
+    """Whether a path leads to the same file as a descriptor does: /dev/stderr may be a log that is appended to."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(1))
-    except OSError:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except OSError:  # either is not there
         return False
