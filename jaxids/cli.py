@@ -59,18 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def script() -> None:
-    """Run the command of this process and end it, waiting for no thread: whatever is worth keeping is on disk."""
-    interrupts.catch()
+def script() -> int:
+    """Run the command of this process and return its exit code: 1, after a traceback, if it fails unexpectedly."""
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever windows there are; a wrong one would end it all
     _open_streams()
     gc.set_threshold(50_000, 20, 100)  # tracing makes many objects and few cycles: looking for them took a tenth of it
-    code = main()
+    try:
+        code = main()
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = 1
     try:
         _flush()
     except OSError:  # nobody listens any more
         code = code or CLOSED_PIPE
-    interrupts.leave(code)
+    return code
 
 
 class Unfailing(io.FileIO):
@@ -86,6 +89,9 @@ class Unfailing(io.FileIO):
 
 def _open_streams() -> None:
     """Standard output and error that are there, and write codes for letters that their encoding does not have."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # no other file may take the place of one that the
+        continue  # shell has closed: libraries write to them
+    os.close(descriptor)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     else:

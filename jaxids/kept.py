@@ -25,7 +25,7 @@ import jax.monitoring
 import jaxlib.version
 
 import jaxids
-from jaxids import cpu, interrupts
+from jaxids import cpu
 from jaxids.words import in_short
 
 __all__ = ["MOST", "VARIABLE", "folder", "load", "name", "save"]
@@ -130,14 +130,12 @@ def save(path: Path, program: Any) -> None:
     part = path.with_name(f".{os.getpid()}-{os.urandom(4).hex()}{PART}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        interrupts.unfinished.add(str(part))
         try:
             part.write_bytes(hashlib.sha256(packed).digest() + packed)
             os.replace(part, path)
             _trim(path.parent)
         finally:
             part.unlink(missing_ok=True)
-            interrupts.unfinished.discard(str(part))
     except OSError as error:
         _say(path.parent, f"cannot be written, {error.strerror or error}")
 

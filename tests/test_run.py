@@ -342,7 +342,7 @@ def test_parts_left_anywhere_are_taken_away(copied):
 
 @pytest.mark.parametrize("to", ["| true", "> /dev/full", ">&-"])
 def test_output_nobody_takes_ends_without_a_traceback(finished, to):
-    command = f"{sys.executable} -c 'from jaxids.cli import script; script()' export {finished}/out {to}; echo $?"
+    command = f"{sys.executable} -m jaxids export {finished}/out {to}; echo $?"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=variables, check=False)
     assert "Traceback" not in ended.stderr

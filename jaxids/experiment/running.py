@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from jaxids import interrupts
 from jaxids.experiment import store
 
 __all__ = ["SECONDS", "STALE", "Pace", "Running", "pace"]
@@ -35,14 +34,14 @@ class Running:
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
     def __enter__(self) -> "Running":
-        interrupts.unfinished.add(str(self._path))
+        store.unfinished.add(str(self._path))
         self._thread.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._done.set()
         self._thread.join(SECONDS)
-        interrupts.unfinished.discard(str(self._path))
+        store.unfinished.discard(str(self._path))
 
     def _keep(self) -> None:
         while not self._done.wait(SECONDS):

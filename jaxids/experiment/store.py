@@ -23,8 +23,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxids import interrupts
-
 __all__ = [
     "DAY",
     "SHOWN",
@@ -41,6 +39,7 @@ __all__ = [
     "part_of",
     "read",
     "seal",
+    "unfinished",
     "unseal",
     "write",
 ]
@@ -48,6 +47,7 @@ __all__ = [
 DAY = 86400.0
 UNLINKABLE = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}  # what file systems without links say
 SHOWN = 32  # characters of a file's name in that of its part
+unfinished: set[str] = set()  # files under way in this process, which an interrupt removes
 _PART = re.compile(r"\..*~(?P<host>[^~]*)~(?P<process>\d{1,9})~[0-9a-f]+\.part", re.DOTALL)
 
 
@@ -68,7 +68,7 @@ def write(path: Path, content: bytes | Iterable[bytes], replace: bool = True) ->
     part = part_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        interrupts.unfinished.add(str(part))
+        unfinished.add(str(part))
         try:
             with part.open("xb") as file:
                 for chunk in (content,) if isinstance(content, bytes) else content:
@@ -78,7 +78,7 @@ def write(path: Path, content: bytes | Iterable[bytes], replace: bool = True) ->
             _name(part, path, replace)
         finally:
             part.unlink(missing_ok=True)
-            interrupts.unfinished.discard(str(part))
+            unfinished.discard(str(part))
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, f"{path}: cannot be written: {error.strerror or error}") from None
