@@ -22,7 +22,7 @@ from jaxids.names import THIRTEEN
 from jaxids.statistics import Stop
 from jaxids.words import in_short, shown
 
-__all__ = ["experiments", "load"]
+__all__ = ["load"]
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -105,12 +105,12 @@ def _found(path: Path, fits: cells.Fits, width: int, asked: int, until: Stop | N
     found = cells.look(path, -(-asked // width), fits)
     if found.damaged:
         raise found.damaged[0]
-    stops = Stops(until, width, asked) if until else None
-    if stops:
+    if until:
+        stops = Stops(until, width, asked)
         stops.look(found.where)
-    if not stops or stops.tiles is None:
-        return found.where, False
-    return {index: found.where[index] for index in range(stops.tiles)}, True
+        if stops.tiles is not None:
+            return {index: found.where[index] for index in range(stops.tiles)}, True
+    return found.where, False
 
 
 def _summed(
