@@ -18,8 +18,6 @@ from jaxids.experiment.schema import CONTINUOUS
 from jaxids.problems import Instance, functions
 from jaxids.tiles import Hook, Step, instance_keys, trial_keys
 
-__all__ = ["Watched", "instances", "watch"]
-
 PER_SIDE = {1: 200, 2: 40}  # points of a grid on a domain, by its dimensions
 
 

@@ -8,8 +8,6 @@ from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.schema import CONTINUOUS, LABELS
 
-__all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
-
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
 SOURCES = ("paper", "reading", "ours")  # the paper's own sentence, one with a margin of ours, one that is ours
 CLAIM = {

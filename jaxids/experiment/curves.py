@@ -15,7 +15,7 @@ from jaxids.names import BOUNDS
 from jaxids.statistics import Difference, Estimate, Stop, difference, quantiles, tail
 from jaxids.words import shown
 
-__all__ = ["CHANCES", "Curve", "Panel", "file_name", "paired", "shared", "stem", "summary"]
+__all__ = ["Curve", "Panel"]
 
 LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
 DIGITS = 12  # of a digest
@@ -92,9 +92,8 @@ class Curve:
         """How much more its last values are than another's on the trials of both, which must be one or more."""
         _, mine, theirs = shared(self, other)
         if not len(mine):
-            raise ValueError(
-                f"other: got {other.name}; it takes a curve with trials of {self.name}, which has none of its"
-            )
+            takes = f"a curve with trials of {self.name}, which has none of its"
+            raise ValueError(f"other: got {other.name}; it takes {takes}")
         return difference(mine, theirs)
 
     @property

@@ -17,8 +17,6 @@ from jaxids.experiment.read import Cell, Experiment
 from jaxids.experiment.stops import stop_of
 from jaxids.statistics import Stop
 
-__all__ = ["Job", "compiled", "computed", "described", "jobs_of"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -11,8 +11,6 @@ from jaxids.experiment import formulas
 from jaxids.experiment.keys import Table
 from jaxids.problems import functions
 
-__all__ = ["MATHS", "Function", "function", "kernel"]
-
 Function = Callable[[Any], Any]
 MATHS: Table = {name: getattr(jnp, name) for name in formulas.MATHS}
 

@@ -13,8 +13,6 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
 from jaxids.words import in_short
 
-__all__ = ["LONGEST", "NAME", "RECORD", "RESERVED", "Experiment", "files", "read"]
-
 NAME = re.compile(r"[^\W_][\w .+=-]{0,99}")
 RECORD = "experiment.json"  # in a folder of results
 LONGEST = 1500  # characters of a message: labels are of any length
@@ -41,9 +39,8 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check an experiment file, with values of some keys changed; mistakes are ValueErrors that name it."""
     try:
         if not NAME.fullmatch(path.stem) or path.stem in RESERVED:
-            raise ValueError(
-                "the name serves for a folder of results; it takes a letter, then letters, digits or .+=-_"
-            )
+            takes = "a letter, then letters, digits or .+=-_"
+            raise ValueError(f"the name serves for a folder of results; it takes {takes}")
         if path.exists() and not path.is_file():  # a pipe may never begin, a device never end
             raise ValueError("not a regular file; it takes a text file in TOML")
         source = path.read_text(encoding="utf-8")

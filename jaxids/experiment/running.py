@@ -13,8 +13,6 @@ from typing import NamedTuple
 from jaxids import interrupts
 from jaxids.experiment import store
 
-__all__ = ["SECONDS", "STALE", "Pace", "Running", "pace"]
-
 NAME = "running"
 SECONDS, STALE = 2.0, 30.0  # between two notes, and after how many nobody is believed to be at work
 
