@@ -3,6 +3,7 @@
 A trial depends on its key alone, so what is drawn or simulated again is what the stored regret came from.
 """
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,6 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.schema import CONTINUOUS
 from jaxids.problems import Instance, functions
 from jaxids.tiles import Hook, Step, instance_keys, trial_keys
-
-__all__ = ["Watched", "instances", "watch"]
 
 PER_SIDE = {1: 200, 2: 40}  # points of a grid on a domain, by its dimensions
 
@@ -96,15 +95,11 @@ def _on_domain(setting: Table, trial: int, at: np.ndarray) -> Watched:
         return band.mean, band.radius, gap, gain
 
     there, (action, ends, weight, ratio) = _recorded(setting, trial, at, lambda step: (step.agent, _played(step)))
-    seen = [known(_row(there, i), jnp.uint32(step - 1)) for i, step in enumerate(at)]
+    seen = [known(jax.tree.map(operator.itemgetter(i), there), jnp.uint32(step - 1)) for i, step in enumerate(at)]
     mean, radius, gap, gain = jax.tree.map(lambda *parts: np.stack(parts), *seen)
     values, rho = (np.asarray(jax.vmap(f)(jnp.asarray(points))) for f in (instance.mean_of, instance.rho_of))
     ends = None if ends is None else _nearest(points, ends)
     return Watched(points, values, rho, at, mean, radius, gap, gain, _nearest(points, action), ends, weight, ratio)
-
-
-def _row(tree: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
 def _grid(table: Table) -> np.ndarray:

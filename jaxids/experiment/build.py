@@ -18,18 +18,6 @@ from jaxids.experiment.schema import MOST_POINTS
 from jaxids.problems import Fixed, Instance, Noise, Problem, functions
 from jaxids.widths import tile_width
 
-__all__ = [
-    "GENERATOR",
-    "check_generator",
-    "corners_of",
-    "domain_of",
-    "key_of",
-    "points_of",
-    "policy_of",
-    "problem_of",
-    "width_of",
-]
-
 GENERATOR = "threefry2x32"
 KEPT = 8  # problems: one of 4096 points takes 64 MB
 WIDTHS = 4096  # of problems: numbers

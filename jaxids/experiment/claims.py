@@ -8,8 +8,6 @@ from jaxids.experiment import keys
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.schema import CONTINUOUS, LABELS
 
-__all__ = ["CLAIM", "TESTS", "check_curves", "check_labels", "checked", "comparable", "watchable"]
-
 TESTS = ("less", "same", "lowest", "growth", "never noisier")
 SOURCES = ("paper", "reading", "ours")  # the paper's own sentence, one with a margin of ours, one that is ours
 CLAIM = {
@@ -37,8 +35,9 @@ def checked(claim: Mapping[str, Any]) -> Table:
 def check_labels(table: Table, labels: Collection[str]) -> None:
     """Claims, comparisons and what is watched speak of curves with these labels; or a ValueError."""
     used = [(f"claims.{key}", claim[key]) for claim in table["claims"] for key in ("curves", "control")]
-    used += [("watch.curves", table["watch"]["curves"])] if table["watch"] else []
-    for key, named in [*used, *(("compare", pair) for pair in table["compare"])]:
+    used += [("watch.curves", table["watch"].get("curves", []))]
+    used += [("compare", pair) for pair in table["compare"]]
+    for key, named in used:
         if unknown := [label for label in named if label not in labels]:
             raise ValueError(f"{key}: no curve is called {unknown[0]!r}; {keys.nearest(unknown[0], list(labels))}")
 
@@ -49,9 +48,8 @@ def check_curves(table: Table, settings: Mapping[str, Table]) -> None:
     for claim in table["claims"]:
         for label in claim["curves"] + claim["control"] if claim["test"] == "never noisier" else ():
             if not (settings[label]["pulls"] and "sigma" in settings[label]["problem"]):
-                raise ValueError(
-                    f"claims.test: 'never noisier' takes curves with sigma and pulls = true, not {label!r}"
-                )
+                takes = "curves with sigma and pulls = true"
+                raise ValueError(f"claims.test: 'never noisier' takes {takes}, not {label!r}")
     if table["watch"] and table["watch"]["trial"] >= table["trials"]:
         raise ValueError(f"watch.trial: got {table['watch']['trial']}; it takes one below trials = {table['trials']}")
     for label in table["watch"].get("curves", ()):

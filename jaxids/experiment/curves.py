@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from jaxids.names import BOUNDS
 from jaxids.statistics import Difference, Estimate, Stop, difference, quantiles, tail
 from jaxids.words import shown
 
-__all__ = ["DIGITS", "LONGEST", "UNSAFE", "Curve", "Panel", "file_name", "paired", "shared", "stem"]
+__all__ = ["Curve", "Panel"]
 
 LONGEST = 120  # bytes of a file's name; file systems take 255, and it gets a suffix
 DIGITS = 12  # of a digest
+CHANCES = {"median": 0.5, "quantile_90": 0.9, "quantile_99": 0.99}
 UNSAFE = re.compile(r"[^A-Za-z0-9.,=+()\[\] -]")  # in a label or formula; the experiment is named by a file as it is
 
 
@@ -91,9 +92,8 @@ class Curve:
         """How much more its last values are than another's on the trials of both, which must be one or more."""
         _, mine, theirs = shared(self, other)
         if not len(mine):
-            raise ValueError(
-                f"other: got {other.name}; it takes a curve with trials of {self.name}, which has none of its"
-            )
+            takes = f"a curve with trials of {self.name}, which has none of its"
+            raise ValueError(f"other: got {other.name}; it takes {takes}")
         return difference(mine, theirs)
 
     @property
@@ -161,6 +161,16 @@ class Panel:
     def numbers(self) -> str:
         """The point in words."""
         return ", ".join(f"{key} = {in_words(value)}" for key, value in self.point.items())
+
+
+def summary(curve: Curve, above: Sequence[float] = ()) -> Table:
+    """Number, mean, median, upper quantiles and tails above some borders of a curve's last values, with errors."""
+    found = dict(zip(CHANCES, quantiles(curve.final, list(CHANCES.values())), strict=True))
+    found |= {f"above_{repr(float(border)).removesuffix('.0')}": curve.tail(border) for border in above}
+    row = {"trials": len(curve.trials), "mean": float(curve.mean[-1]), "stderr": float(curve.stderr[-1])}
+    for name, each in found.items():
+        row |= {name: each.value} | {f"{name}_{part}": getattr(each, part) for part in ("stderr", "low", "high")}
+    return row
 
 
 def stem(name: str, point: Table) -> str:

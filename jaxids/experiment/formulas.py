@@ -17,6 +17,7 @@ MOST = 200  # names, numbers and operations, so that nothing is nested too deepl
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "linear", "polynomial")
 FUNCTIONS = ("forrester", "branin", "ackley", "hartmann3", "motorcycle", "motorcycle_noise")
 MATHS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs")
+LARGEST = 1e30  # numbers are below
 COORDINATE = re.compile(r"x([1-9])")
 _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -80,13 +81,9 @@ def call(text: Any) -> Call | None:
 
 def _called(node: Any) -> Any:
     match node:
-        case ast.Constant(value=bool() as truth):
-            return truth
-        case ast.Constant() if _is_number(node):
-            return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size) as number):
-            if _is_number(number):
-                return -size
+        case ast.Constant() | ast.UnaryOp(op=ast.USub()):
+            if isinstance(number := ast.literal_eval(node), int | float) and abs(number) < LARGEST:
+                return number
         case ast.Name(id=name):
             return name
         case ast.Call(func=ast.Name(id=name)):
@@ -103,8 +100,8 @@ def written(text: str) -> str:
 
 def dim(text: str) -> int:
     """How many coordinates a formula needs."""
-    found = [COORDINATE.fullmatch(node.id) for node in _nodes(text) if isinstance(node, ast.Name)]
-    return max((int(match[1]) for match in found if match), default=0)
+    names = {node.id for node in _nodes(text) if isinstance(node, ast.Name)}
+    return max((int(name[1:]) for name in names if COORDINATE.fullmatch(name)), default=0)
 
 
 def value(text: str, vocabulary: Mapping[str, Any]) -> Any:
@@ -155,4 +152,4 @@ def _nodes(text: Any) -> list[ast.AST]:
 
 def _is_number(node: ast.AST) -> bool:
     number: Any = getattr(node, "value", None)
-    return isinstance(node, ast.Constant) and type(number) in (int, float) and number < 1e30
+    return isinstance(node, ast.Constant) and type(number) in (int, float) and number < LARGEST

@@ -17,8 +17,6 @@ from jaxids.experiment.read import Cell, Experiment
 from jaxids.experiment.stops import stop_of
 from jaxids.statistics import Stop
 
-__all__ = ["Job", "compiled", "computed", "described", "jobs_of", "setting_of"]
-
 
 @dataclass(frozen=True)
 class Job:
@@ -63,18 +61,14 @@ def jobs_of(experiment: Experiment, out: Path, like: Table | None = None) -> lis
             policy = build.policy_of(cell.setting)
         except ValueError as error:
             raise ValueError(f"{experiment.path}: {section}{error}") from None
-        setting = setting_of(cell.setting, like, width)
+        # what a tile's bits depend on: the cell, and what computes it
+        setting: Table = cell.setting | like | {"width": width} | policy_names.source(cell.setting["policy"])
         folder = out / experiment.name / "tiles" / store.cell_folder(setting["policy"], setting)
         name = f"{stem(experiment.name, cell.panel)} {cell.label}"
         jobs.append(
             Job(name, cell, policy, folder, setting, experiment.table["trials"], width, stop_of(experiment.table))
         )
     return jobs
-
-
-def setting_of(setting: Table, like: Table, width: int) -> Table:
-    """A cell's setting with what a tile's bits depend on besides."""
-    return setting | like | {"width": width} | policy_names.source(setting["policy"])
 
 
 def _steps(setting: Table) -> np.ndarray:

@@ -156,5 +156,4 @@ def in_words(value: Any) -> str:
     """A number or a range as a reader writes it, different for different ones."""
     if isinstance(value, list):
         return "[" + ", ".join(map(in_words, value)) + "]"
-    short = f"{value:g}" if isinstance(value, float) else str(value)
-    return short if not isinstance(value, float) or float(short) == value else repr(value)
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

@@ -14,8 +14,6 @@ import jaxids
 from jaxids import cpu
 from jaxids.experiment.keys import Table
 
-__all__ = ["GENERATOR", "here", "processor"]
-
 GENERATOR = {
     "jax_threefry_partitionable": True,
     "jax_random_seed_offset": 0,

@@ -1,8 +1,10 @@
 """Results from a folder that `jaxids run` wrote to, as far as they are there."""
 
+import functools
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,7 @@ from jaxids.names import THIRTEEN
 from jaxids.statistics import Stop
 from jaxids.words import in_short, shown
 
-__all__ = ["experiments", "load"]
+__all__ = ["load"]
 
 
 def load(folder: Path | str, damaged: list[str] | None = None) -> Results:
@@ -103,19 +105,20 @@ def _found(path: Path, fits: cells.Fits, width: int, asked: int, until: Stop | N
     found = cells.look(path, -(-asked // width), fits)
     if found.damaged:
         raise found.damaged[0]
-    stops = Stops(until, width, asked) if until else None
-    if stops:
+    if until:
+        stops = Stops(until, width, asked)
         stops.look(found.where)
-    if not stops or stops.tiles is None:
-        return found.where, False
-    return {index: found.where[index] for index in range(stops.tiles)}, True
+        if stops.tiles is not None:
+            return {index: found.where[index] for index in range(stops.tiles)}, True
+    return found.where, False
 
 
 def _summed(
     path: Path, where: cells.Where, fits: cells.Fits, names: tuple[str, ...], trials: np.ndarray
 ) -> tuple[dict[str, moments.Series], str]:
     """The series of tiles, summed in their order, and a digest of what they are made from."""
-    kept, digest, left = {name: _Kept(len(trials)) for name in names}, hashlib.sha256(), len(trials)
+    digest, left = hashlib.sha256(), len(trials)
+    parts: dict[str, list[tuple[moments.Moments, np.ndarray]]] = {name: [] for name in names}
     before, first = next(iter(where.values()))
     for index, (bundle, summary) in where.items():
         if bundle is not before and not np.array_equal(summary.steps, first.steps):
@@ -123,14 +126,21 @@ def _summed(
         before, at = bundle, index - bundle.first
         width = summary.series["regret"][2].shape[1]
         cut = _tile(path, bundle, index, fits) if left < width else None  # not all of its trials are asked for
-        for name, series in kept.items():
+        for name in names:
             if cut is None:
-                series.add(summary.moments(name, at), summary.series[name][2][at])
+                parts[name].append((summary.moments(name, at), summary.series[name][2][at]))
             else:
-                series.add(moments.of(cut[name][:, :left]), cut[name][-1, :left])
+                parts[name].append((moments.of(cut[name][:, :left]), cut[name][-1, :left]))
         digest.update(f"{path.name} {index} {min(left, width)} {bundle.pieces[at].sha256}".encode())
         left -= width
-    return {name: series.done() for name, series in kept.items()}, digest.hexdigest()
+    return {name: _series(*zip(*parts[name], strict=True)) for name in names}, digest.hexdigest()
+
+
+def _series(parts: Sequence[moments.Moments], finals: Sequence[np.ndarray]) -> moments.Series:
+    """A series over the trials of all parts."""
+    found = functools.reduce(moments.joined, parts, moments.empty(len(parts[0].mean)))
+    mean = np.where(np.isnan(found.mean), np.inf, found.mean)
+    return moments.Series(mean, found.stderr, np.concatenate(finals))
 
 
 def _tile(path: Path, bundle: bundles.Bundle, index: int, fits: cells.Fits) -> bundles.Arrays:
@@ -147,28 +157,6 @@ def _trials(indices: list[int], width: int, asked: int) -> np.ndarray:
     if len(indices) == indices[-1] + 1:  # nearly always all of them
         return np.arange(min(len(indices) * width, asked), dtype=kind)
     return np.concatenate([np.arange(i * width, min((i + 1) * width, asked), dtype=kind) for i in indices])
-
-
-class _Kept:
-    """A series of tiles that come one by one."""
-
-    def __init__(self, trials: int) -> None:
-        self._moments: moments.Moments | None = None
-        self._final, self._trials, self._count = np.zeros(0), trials, 0
-
-    def add(self, more: moments.Moments, final: np.ndarray) -> None:
-        """More trials."""
-        if self._moments is None:
-            self._moments, self._final = moments.empty(len(more.mean)), np.empty(self._trials, final.dtype)
-        self._moments = moments.joined(self._moments, more)
-        self._final[self._count : self._count + len(final)] = final
-        self._count += len(final)
-
-    def done(self) -> moments.Series:
-        """Of all trials."""
-        assert self._moments is not None
-        mean = np.where(np.isnan(self._moments.mean), np.inf, self._moments.mean)
-        return moments.Series(mean, self._moments.stderr, self._final)
 
 
 def _read(

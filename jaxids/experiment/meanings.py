@@ -11,10 +11,8 @@ from jaxids.experiment import formulas
 from jaxids.experiment.keys import Table
 from jaxids.problems import functions
 
-__all__ = ["MATHS", "Function", "function", "kernel"]
-
 Function = Callable[[Any], Any]
-MATHS: Table = {"abs": jnp.abs} | {name: getattr(jnp, name) for name in formulas.MATHS if name != "abs"}
+MATHS: Table = {name: getattr(jnp, name) for name in formulas.MATHS}
 
 
 def kernel(text: str, dim: int) -> Any:

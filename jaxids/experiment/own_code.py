@@ -14,8 +14,6 @@ from typing import Any
 from jaxids.experiment import keys
 from jaxids.words import shown
 
-__all__ = ["digest", "found"]
-
 _LOADED: dict[str, str] = {}  # digests of modules when they were imported
 
 

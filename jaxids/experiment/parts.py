@@ -8,8 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Part", "named", "shares"]
-
 
 class Part(NamedTuple):
     """The `number`-th of some parts, counted from 1."""

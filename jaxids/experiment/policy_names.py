@@ -17,8 +17,6 @@ from jaxids.experiment.formulas import Call
 from jaxids.names import THIRTEEN
 from jaxids.words import in_short
 
-__all__ = ["TAKES", "built", "label", "source", "written"]
-
 TAKES = "names of the paper's policies, expressions as 'ids(ucb, solver=pairs)', or one's own as 'package.module:name'"
 OWN = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 LONGEST = 100  # characters of one's own

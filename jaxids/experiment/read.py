@@ -1,5 +1,6 @@
 """Experiment files: TOML, read and checked, with values of some keys changed."""
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,6 @@ from jaxids.experiment import claims, keys, schema, unfold
 from jaxids.experiment.keys import Table
 from jaxids.experiment.unfold import Cell
 from jaxids.words import in_short
-
-__all__ = ["LONGEST", "NAME", "RECORD", "RESERVED", "Experiment", "files", "read"]
 
 NAME = re.compile(r"[^\W_][\w .+=-]{0,99}")
 RECORD = "experiment.json"  # in a folder of results
@@ -40,15 +39,16 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check an experiment file, with values of some keys changed; mistakes are ValueErrors that name it."""
     try:
         if not NAME.fullmatch(path.stem) or path.stem in RESERVED:
-            raise ValueError(
-                "the name serves for a folder of results; it takes a letter, then letters, digits or .+=-_"
-            )
+            takes = "a letter, then letters, digits or .+=-_"
+            raise ValueError(f"the name serves for a folder of results; it takes {takes}")
         if path.exists() and not path.is_file():  # a pipe may never begin, a device never end
             raise ValueError("not a regular file; it takes a text file in TOML")
         source = path.read_text(encoding="utf-8")
         given = _parsed(source)
         table = _checked(given)
-        labels = _labels(table) if changes else {}
+        labels = set[str]()
+        with contextlib.suppress(ValueError):  # a change may be what makes it a file that unfolds
+            labels |= {cell.label for cell in unfold.cells(table)} if changes else set()
         for name, value in (changes or {}).items():
             _change(given, name, value)
             table = _checked(given)
@@ -57,7 +57,7 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
         if not changes:
             claims.check_curves(table, settings)
         elif labels:  # a change may take curves away; claims on them are then not decided
-            claims.check_labels(table, labels | settings)
+            claims.check_labels(table, labels | settings.keys())
         return Experiment(path, source, dict(changes or {}), table, cells)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file in UTF-8") from None
@@ -65,14 +65,6 @@ def read(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
         raise ValueError(f"{path}: lists or tables within each other, too many to read") from None
     except ValueError as error:
         raise ValueError(f"{path}: {in_short(str(error), LONGEST)}") from None
-
-
-def _labels(table: Table) -> Table:
-    """The curves of a file as it is, by label; none if only a change makes it one that unfolds."""
-    try:
-        return {cell.label: cell.setting for cell in unfold.cells(table)}
-    except ValueError:
-        return {}
 
 
 def _parsed(source: str) -> Table:
@@ -117,45 +109,35 @@ def _checked(table: Mapping[str, Any]) -> Table:
     if not checked["policies"] and not checked["curves"]:
         raise ValueError(f"policies: missing; it takes {schema.TOP['policies'].takes}")
     first = [{"policies": checked["policies"]}] if checked["policies"] else []
-    curves = [keys.checked(each, schema.CURVES, "curves.") for each in first + checked["curves"]]
-    watch = keys.checked(checked["watch"], schema.WATCH, "watch.") if checked["watch"] else {}
-    until = keys.checked(checked["until"], schema.UNTIL, "until.") if "until" in table else {}
-    if until and "trials" not in table:
-        checked["trials"] = schema.MOST
-    return checked | {
-        "curves": curves,
-        "claims": list(map(claims.checked, checked["claims"])),
-        "watch": watch,
-        "until": until,
-    }
+    checked["curves"] = [keys.checked(each, schema.CURVES, "curves.") for each in first + checked["curves"]]
+    checked["watch"] = checked["watch"] and keys.checked(checked["watch"], schema.WATCH, "watch.")
+    if "until" in table:
+        checked["until"] = keys.checked(checked["until"], schema.UNTIL, "until.")
+        checked["trials"] = table.get("trials", schema.MOST)
+    checked["claims"] = [claims.checked(claim) for claim in checked["claims"]]
+    return checked
 
 
 def _change(table: Table, name: str, value: Any) -> None:
-    """Set a key, or with `grid.` before it what a grid sweeps over, wherever the file has it."""
+    """Set a key at the top and in the curves that have their own, or, as `grid.key`, what grids sweep over."""
     tables = [table, *table.get("curves", [])]
-    where = unfold.place(name.removeprefix("grid."), table.get("problem", {}))
+    section, key = where = unfold.place(name.removeprefix("grid."), table.get("problem", {}))
     sweeping = [each for each in tables if where in _grid(table, each)]
     if name.startswith("grid."):
         for each in sweeping or [table]:
             swept = _grid(table, each) | {where: value}
             each["grid"] = {".".join(filter(None, place)): values for place, values in swept.items()}
     elif sweeping:
-        raise ValueError(f"{name}: the file's grid sweeps over it; set grid.{where[1]} to a list")
+        raise ValueError(f"{name}: the file's grid sweeps over it; set grid.{key} to a list")
+    elif not section:
+        table[key] = value
     else:
-        _set(tables, *where, value)
+        for each in tables:
+            if each is table or key in each.get(section, {}):
+                each[section] = each.get(section, {}) | {key: value}
 
 
 def _grid(table: Table, curves: Table) -> dict[unfold.Place, list[Any]]:
     """What some curves sweep over, by its place."""
     problem = table.get("problem", {}) | curves.get("problem", {})
     return unfold.swept(curves.get("grid", {}), problem, "grid.")
-
-
-def _set(tables: Sequence[Table], section: str, key: str, value: Any) -> None:
-    """Set a key at the top, and in the curves that have their own."""
-    top, *curves = tables
-    if not section:
-        top[key] = value
-        return
-    for each in [top, *(each for each in curves if key in each.get(section, {}))]:
-        each[section] = each.get(section, {}) | {key: value}

@@ -10,9 +10,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from jaxids.experiment.curves import Curve, Panel
+from jaxids.experiment.curves import Curve, Panel, summary
 from jaxids.experiment.keys import Table, in_words, nearest
-from jaxids.experiment.summaries import summary
 from jaxids.moments import Series
 from jaxids.statistics import Difference
 from jaxids.words import in_short, shown
@@ -56,16 +55,16 @@ class Results:
         said = in_short(name)
         if found:
             raise KeyError(f"{said}: {len(found)} curves have this label: {', '.join(c.name for c in found)}")
-        known = dict.fromkeys(name for curve in self.curves for name in (curve.label, curve.name))
-        raise KeyError(f"{said}: no such curve; {nearest(said, list(known))}")
+        known = [name for curve in self.curves for name in (curve.label, curve.name)]
+        raise KeyError(f"{said}: no such curve; {nearest(said, list(dict.fromkeys(known)))}")
 
     def select(self, **wanted: Any) -> "Results":
         """The curves with these values of `experiment`, `label`, `policy`, or of a key that a grid sweeps over."""
-        known = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
+        known = _keys(map(_facts, self.curves))
         for key in wanted:
             if key not in known:
                 said = in_short(key)
-                raise ValueError(f"{said}: got {shown(wanted[key])}; {nearest(said, list(known))}")
+                raise ValueError(f"{said}: got {shown(wanted[key])}; {nearest(said, known)}")
         for key, value in wanted.items():
             there = dict.fromkeys(facts[key] for facts in map(_facts, self.curves) if key in facts)
             if isinstance(value, np.ndarray) or _alike(value) not in map(_alike, there):
@@ -80,16 +79,14 @@ class Results:
     def rows(self, finals: bool = False) -> Iterator[Table]:
         """One row for every recorded step of every curve, or for the last step of every trial."""
         for curve in self.curves:
-            columns = {"trial": curve.trials} | _finals(curve) if finals else {"step": curve.steps} | _moments(curve)
+            columns = _columns(curve, finals)
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
                 yield _facts(curve) | dict(zip(columns, values, strict=True))
 
     def write_csv(self, file: TextIO, finals: bool = False) -> None:
         """The rows as CSV."""
-        columns = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
-        columns |= dict.fromkeys(["trial" if finals else "step"])
-        columns |= dict.fromkeys(itertools.chain.from_iterable(map(_finals if finals else _moments, self.curves)))
-        _write(file, list(columns), self.rows(finals))
+        tables = [*map(_facts, self.curves), *(_columns(curve, finals) for curve in self.curves)]
+        _write(file, tables, self.rows(finals))
 
     def statistics(self, above: Sequence[float] = ()) -> Iterator[Table]:
         """One row for every curve: mean, quantiles and tails above some borders of its final regret, with errors.
@@ -103,16 +100,14 @@ class Results:
             for curve in panel.curves:
                 row = _facts(curve) | summary(curve, above)
                 if found := differences.get(curve.label):
-                    errors = {"difference_stderr": found.stderr, "difference_unpaired": found.unpaired}
-                    row |= {"against": least.label, "difference": found.mean} | errors
-                    row |= {"correlation": found.correlation}
+                    row |= {"against": least.label, "difference": found.mean, "difference_stderr": found.stderr}
+                    row |= {"difference_unpaired": found.unpaired, "correlation": found.correlation}
                 yield row
 
     def write_statistics(self, file: TextIO, above: Sequence[float] = ()) -> None:
         """These rows as CSV."""
         rows = list(self.statistics(above))
-        facts = dict.fromkeys(itertools.chain.from_iterable(map(_facts, self.curves)))
-        _write(file, list(facts | dict.fromkeys(itertools.chain.from_iterable(rows))), rows)
+        _write(file, [*map(_facts, self.curves), *rows], rows)
 
     def differences(self, reference: str | None = None) -> dict[str, Difference]:
         """By full name, how much more final regret a curve has than that of a label in its panel, or of least mean.
@@ -149,10 +144,21 @@ class Results:
         return xarray.concat(parts, "curve", join="outer")
 
 
-def _write(file: TextIO, columns: list[str], rows: Iterable[Table]) -> None:
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
+def _write(file: TextIO, tables: Iterable[Table], rows: Iterable[Table]) -> None:
+    """Write rows as CSV, with the keys of some tables as columns."""
+    writer = csv.DictWriter(file, _keys(tables), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+
+
+def _keys(tables: Iterable[Table]) -> list[str]:
+    """The keys of some tables, each once, in their order."""
+    return list(dict.fromkeys(itertools.chain.from_iterable(tables)))
+
+
+def _columns(curve: Curve, finals: bool) -> dict[str, np.ndarray]:
+    """Columns over recorded steps, or over trials."""
+    return {"trial": curve.trials} | _finals(curve) if finals else {"step": curve.steps} | _moments(curve)
 
 
 def _moments(curve: Curve) -> dict[str, np.ndarray]:

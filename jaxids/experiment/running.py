@@ -8,12 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from jaxids.experiment import store
-
-__all__ = ["SECONDS", "STALE", "Pace", "Running", "pace"]
 
 NAME = "running"
 SECONDS, STALE = 2.0, 30.0  # between two notes, and after how many nobody is believed to be at work
@@ -38,7 +35,7 @@ class Running:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join(SECONDS)
         store.unfinished.discard(str(self._path))

@@ -1,6 +1,5 @@
 """The keys of experiment files: what each takes, and what it is when left out. experiments/README.md says what for."""
 
-import itertools
 import operator
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +22,7 @@ def _pairs(value: Any) -> bool:
 
 def _steps(value: Any) -> bool:
     whole = isinstance(value, list) and bool(value) and all(keys.is_whole(v) and 0 < v < 10**300 for v in value)
-    return whole and all(one < other for one, other in itertools.pairwise(value))
+    return whole and all(map(operator.lt, value, value[1:]))
 
 
 def _policies(value: list[str]) -> list[str]:
@@ -97,10 +96,6 @@ def _bounds(value: Any) -> bool:
     return _POSITIVE.fits(value) or (is_numbers(value) and min(value) > 0)
 
 
-def _along(value: Any) -> bool:
-    return _POSITIVE.fits(value) or formulas.is_function(value)
-
-
 def _vectors(value: Any) -> bool:
     rows = isinstance(value, list) and bool(value) and is_numbers(value[0])
     return rows and all(is_numbers(row, len(value[0])) for row in value)
@@ -120,13 +115,13 @@ _FUNCTIONS = f"one of {', '.join(formulas.FUNCTIONS)}, or a formula in {_SIGNS},
 _FUNCTION = Key(_FUNCTIONS, formulas.is_function, kept=formulas.written)
 _VECTOR = Key("a list of numbers", is_numbers, kept=floats)
 _POINT = Key("a list of 1 to 9 numbers", lambda v: is_numbers(v) and len(v) <= 9, kept=floats)
-_FRESH = Key(
-    f"'fresh', or the seed of one instance: {SEED.takes}", lambda v: v == "fresh" or SEED.fits(v), "fresh", True
-)
+_FRESHES = f"'fresh', or the seed of one instance: {SEED.takes}"
+_FRESH = Key(_FRESHES, lambda v: v == "fresh" or SEED.fits(v), "fresh", True)
 _DRAWN = {"instance": _FRESH, "instances": count(None, sweeps=False, most=10**6)}
 _NOISE = {"kind": KIND, "noise": keys.one_of(("gaussian", "rademacher", "uniform"), "gaussian")}
 _LINEAR = {**_NOISE, "sigma": _POSITIVE, "probes": _POSITIVE, "probe_scale": keys.open_unit(0.5)}
-_RHO = {"rho": Key(_ALONG, _along, REQUIRED, True, _written), "rho_bound": _POSITIVE}
+_BOUND = Key(_ALONG, lambda v: _POSITIVE.fits(v) or formulas.is_function(v), REQUIRED, True, _written)
+_RHO = {"rho": _BOUND, "rho_bound": _POSITIVE}
 _DOMAIN = {
     **_NOISE,
     "function": _FUNCTION,
@@ -162,7 +157,7 @@ PROBLEMS = {
         "points": Key("a list of points, each a list of p numbers", _vectors, kept=floats),
         "values": Key("a list of numbers, the mean at each point", is_numbers, kept=floats),
         "rho": replace(
-            _RHO["rho"],
+            _BOUND,
             takes=f"{_ALONG}, or a list of one number > 0 for each point",
             fits=lambda v: _bounds(v) or formulas.is_function(v),
         ),

@@ -14,8 +14,6 @@ from jaxids.experiment import bundles, claims, keys, policy_names, schema, store
 from jaxids.experiment.keys import Key, Table
 from jaxids.experiment.read import RECORD
 
-__all__ = ["FOLDER", "record", "summary"]
-
 FOLDER = re.compile(r"tiles/[\w+-][\w.+-]{0,99}")
 _TABLE, _TEXT = replace(schema.TABLE, default=keys.REQUIRED), replace(schema.TEXT, default=keys.REQUIRED)
 _COUNT = keys.count(keys.REQUIRED)

@@ -15,8 +15,6 @@ from jaxids.experiment.progress import bar, clock, rate
 from jaxids.experiment.running import Pace, pace
 from jaxids.experiment.stops import Stops, stop_of
 
-__all__ = ["BYTES", "Cell", "Status", "lines", "look"]
-
 BYTES = 2**28  # that are read to the last one, unless all are to be
 
 
@@ -81,10 +79,9 @@ def look(folder: Path, all_bytes: bool = False) -> Status:
             damaged.append(str(damage))
             continue
         for cell in table["cells"]:
-            room -= _size(path / cell["folder"]) if room >= 0 else 0
-            asked = _asked(path / cell["folder"], cell["setting"], table)
-            named = f"{stem(name, cell['panel'])}/{cell['label']}"
-            found.append(_cell(path / cell["folder"], named, cell["setting"], asked, read=room >= 0))
+            at, named = path / cell["folder"], f"{stem(name, cell['panel'])}/{cell['label']}"
+            room -= _size(at) if room >= 0 else 0
+            found.append(_cell(at, named, cell["setting"], table, read=room >= 0))
     at_work = pace(folder.resolve().parent if where == [folder] else folder)
     return Status(folder, tuple(found), tuple(damaged), at_work, read=room >= 0)
 
@@ -98,20 +95,16 @@ def _size(folder: Path) -> int:
     return size
 
 
-def _asked(folder: Path, setting: Table, table: Table) -> int:
-    """How many trials a cell takes: those of its experiment, or fewer, if it has stopped by itself."""
-    trials, width, rule = table["trials"], setting["width"], stop_of(table)
-    if not rule:
-        return trials
-    stops = Stops(rule, width, trials)
-    stops.look(cells.look(folder, -(-trials // width), partial(sound.summary, setting, None)).where)
-    return min(trials, stops.tiles * width) if stops.tiles else trials
-
-
-def _cell(folder: Path, name: str, setting: Table, trials: int, read: bool) -> Cell:
-    count, fits = -(-trials // setting["width"]), partial(sound.summary, setting, None)
+def _cell(folder: Path, name: str, setting: Table, table: Table, read: bool) -> Cell:
+    """A cell, which takes the trials of its experiment, or fewer, if it has stopped by itself."""
+    trials, width, fits = table["trials"], setting["width"], partial(sound.summary, setting, None)
+    if rule := stop_of(table):
+        stops = Stops(rule, width, trials)
+        stops.look(cells.look(folder, -(-trials // width), fits).where)
+        trials = min(trials, stops.tiles * width) if stops.tiles else trials
+    count = -(-trials // width)
     done, damaged = cells.sound(folder, count, fits) if read else (cells.finished(folder, count), [])
-    return Cell(name, setting["width"], setting["steps"], trials, len(done), tuple(damaged))
+    return Cell(name, width, setting["steps"], trials, len(done), tuple(damaged))
 
 
 def lines(status: Status, unfinished: bool = False) -> Iterator[str]:

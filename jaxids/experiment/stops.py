@@ -9,8 +9,6 @@ from jaxids.experiment import cells
 from jaxids.experiment.keys import Table
 from jaxids.statistics import Stop, Watch
 
-__all__ = ["Stops", "stop_of"]
-
 
 def stop_of(table: Table) -> Stop | None:
     """The rule of an experiment, if it has one."""

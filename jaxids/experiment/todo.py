@@ -8,8 +8,6 @@ from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import Job
 from jaxids.experiment.stops import Stops
 
-__all__ = ["Todo"]
-
 LISTED, SHARE = 1.0, 0.05  # seconds for which a listing of a folder is believed at least, and what it may take of them
 
 

@@ -16,8 +16,6 @@ from jaxids.experiment.keys import Key, Table, in_words
 from jaxids.names import BOUNDS
 from jaxids.words import in_short, shown
 
-__all__ = ["BRACES", "SHARED", "Cell", "Place", "cells", "place", "places", "swept"]
-
 Place = tuple[str, str]  # a section, empty at the top, and a key
 BRACES = re.compile(r"\{(\w+)\}")
 SHARED = {("", "steps"), ("", "seed")}  # by all curves of a panel, which are compared trial by trial

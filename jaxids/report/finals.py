@@ -4,8 +4,7 @@ from html import escape
 
 import numpy as np
 
-from jaxids.experiment.curves import Curve, Panel
-from jaxids.experiment.summaries import CHANCES, summary
+from jaxids.experiment.curves import CHANCES, Curve, Panel, summary
 from jaxids.report.comparisons import plus_minus
 from jaxids.report.tables import table
 
