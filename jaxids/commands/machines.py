@@ -99,29 +99,15 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
 def add_doctor(commands: Any) -> None:
     """`jaxids doctor`."""
     more = (
-        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, compare and time "
-        "them, and write a page to paste into an issue. It takes some minutes, most of them to compile. "
-        "Exit code 1: something is not right."
+        "Show versions, settings and devices, and compare the accelerator with the CPU on the same trials. Without an "
+        "accelerator, compare the loop that one would run with the CPU's own, in half a minute. Exit code 1: something "
+        "is not right."
     )
-    parser = options.add(
-        commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more
-    )
-    parser.add_argument("--policies", type=options.policy, nargs="+", metavar="NAME", help="default: all")
-    parser.add_argument(
-        "--trials", type=options.count, default=1024, metavar="N", help="independent trials (default 1024)"
-    )
-    parser.add_argument("--steps", type=options.count, metavar="N", help="default: 1000, or 200 without an accelerator")
-    parser.add_argument(
-        "--out",
-        type=options.output,
-        default="jaxids-doctor.txt",
-        metavar="FILE",
-        help="default: jaxids-doctor.txt, besides standard output; - is standard output alone",
-    )
+    options.add(commands, "doctor", _doctor, "check this machine, and whether its devices agree with the CPU", more)
 
 
-def _doctor(arguments: argparse.Namespace) -> None:
-    from jaxids.doctor import check, run
+def _doctor(_: argparse.Namespace) -> None:
+    from jaxids import doctor
 
-    if not run.run(check.Setup(arguments.policies, arguments.trials, arguments.steps), arguments.out):
+    if not doctor.run():
         raise SystemExit(1)
