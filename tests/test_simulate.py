@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from naive import play
+from oracles import loop
 
 from jaxids import draws, executables, policies, problems, ratio, simulate
 from jaxids.simulator import recorded_steps
@@ -56,11 +56,12 @@ def own_inputs(problem, trial, steps):
 def test_every_step_equals_a_naive_loop(name):
     problem = problems.unit_ball(6, 2)
     result = run(problem, name, trials=3, at=range(1, STEPS + 1), record=action_of)
-    inputs = [own_inputs(problem, trial, STEPS) for trial in range(3)]
-    instance, noise = jax.tree.map(lambda *leaves: np.stack(leaves), *inputs)
-    actions, regret = play(
-        name, instance.features.swapaxes(1, 2), instance.mean, instance.rho, instance.rho_bound, noise
-    )
+    played = []
+    for trial in range(3):
+        instance, noise = jax.tree.map(np.asarray, own_inputs(problem, trial, STEPS))
+        given = instance.features.T, instance.mean, instance.rho, instance.rho_bound
+        played.append(loop.trial(name, *given, STEPS, np.random.default_rng(), noise))
+    actions, regret = map(np.stack, zip(*played, strict=True))
     np.testing.assert_array_equal(result.recorded, actions)
     np.testing.assert_allclose(result.mean, regret.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(result.final, regret[:, -1], rtol=1e-12)

@@ -12,7 +12,8 @@ from jaxids.experiment.claims import TESTS
 from jaxids.names import THIRTEEN
 from jaxids.report import comparisons
 from jaxids.report.comparisons import below
-from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, holm, judge, verdicts
+from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, judge, verdicts
+from jaxids.statistics.multiple_tests import holm
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
@@ -64,9 +65,9 @@ def test_holm_rejects_step_by_step():
             if chances[place] > 0.05 / (8 - i):
                 break
             expected[place] = True
-        assert holm(chances) == expected.tolist()
-    assert holm([]) == []
-    assert holm([0.02, 0.02]) == [True, True] != holm([0.02, 0.02, 0.02])
+        assert holm(chances, LEVEL) == expected.tolist()
+    assert holm([], LEVEL) == []
+    assert holm([0.02, 0.02], LEVEL) == [True, True] != holm([0.02, 0.02, 0.02], LEVEL)
 
 
 def test_order_is_decided_by_paired_differences(rng):

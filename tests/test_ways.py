@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxids import agreement, domains, layouts, loops, policies, problems, tiles, ways, workers
+from jaxids import doctor, domains, layouts, loops, policies, problems, tiles, ways, workers
 
 KEY, STEPS = jax.random.key(5), 300
 AT = np.array([1, 2, 7, 8, 10, STEPS], np.int32)
@@ -27,8 +27,7 @@ def regrets(name, platform):
 
 def apart(one, other):
     """Why the regrets of two ways do not agree, or nothing."""
-    outcomes = [agreement.Outcome(each[-2], each[-1], np.zeros(each.shape[1])) for each in (one, other)]
-    return "; ".join(agreement.reasons([agreement.compare(*outcomes)])[0])
+    return doctor.disagreement(other[-2:], one[-2:])
 
 
 @pytest.mark.parametrize("name", ["UCB", "W-TS", "IDS-F", "IDS-UCB", "DIDS-TS", "IDS-E"])

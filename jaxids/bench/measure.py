@@ -1,9 +1,6 @@
-"""Times jaxids and the two NumPy simulators, in µs for one step of one trial.
+"""Times policies, in µs for one step of one trial, on every core that the process may use.
 
-jaxids runs on every core the process may use, the NumPy simulators in one process and in float64. For a comparison
-core by core run it under `taskset -c 0`, in equal precision with JAX_ENABLE_X64=1. The first call of jaxids, which
-compiles, is timed apart; of the others the fastest counts. NumPy's cost of a step does not change along a run, so its
-runs are short.
+The first call, which compiles, is timed apart; of the others the fastest counts.
 """
 
 import dataclasses
@@ -16,16 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxids import outputs, policies, problems, ratio
-from jaxids.bench import batched, loop
 from jaxids.bench.table import COLUMNS, Row, cells, line, progress
 from jaxids.names import THIRTEEN
 from jaxids.simulator import simulate
 from jaxids.workers import cores
 
-__all__ = ["Setup", "fastest", "headline", "instance", "machine", "measure", "run", "time_jaxids", "time_numpy"]
-
-BATCHED = (512, 40)  # trials and steps of a run of each NumPy simulator, at most
-LOOP = (1, 400)
+__all__ = ["Setup", "fastest", "headline", "instance", "machine", "measure", "run", "time_jaxids"]
 
 Bandit = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # actions, theta, rho, rho_bound
 
@@ -40,7 +33,6 @@ class Setup:
     actions: int = 30
     dim: int = 3
     repeats: int = 3
-    baselines: bool = True
 
 
 def run(setup: Setup, json_file: str | None = None) -> list[Row]:
@@ -60,22 +52,17 @@ def run(setup: Setup, json_file: str | None = None) -> list[Row]:
 
 
 def measure(name: str, setup: Setup) -> Row:
-    """Time one policy by every simulator."""
+    """Time one policy, and with every pair tried where it mixes two actions."""
     bandit, policy = instance(setup.actions, setup.dim), policies.PAPER[name]
-    progress(f"{name}: jaxids")
+    progress(name)
     microseconds, compiling = time_jaxids(policy, bandit, setup)
-    row = Row(name, microseconds, None, None, None, compiling)
+    row = Row(name, microseconds, None, compiling)
     if isinstance(policy.rule, policies.Directed) and policy.rule.solver is ratio.exact:
-        progress(f"{name}: jaxids, every pair")
+        progress(f"{name}: every pair")
         rule = dataclasses.replace(policy.rule, solver=ratio.pairs)
         by_pairs, _ = time_jaxids(dataclasses.replace(policy, rule=rule), bandit, setup)
         row = dataclasses.replace(row, pairs=by_pairs)
-    if not setup.baselines:
-        return row
-    progress(f"{name}: NumPy")
-    by_numpy = time_numpy(batched.simulate, name, bandit, setup, BATCHED)
-    progress(f"{name}: loop")
-    return dataclasses.replace(row, batched=by_numpy, loop=time_numpy(loop.simulate, name, bandit, setup, LOOP))
+    return row
 
 
 def time_jaxids(policy: policies.Policy, bandit: Bandit, setup: Setup) -> tuple[float, float]:
@@ -89,15 +76,6 @@ def time_jaxids(policy: policies.Policy, bandit: Bandit, setup: Setup) -> tuple[
     compiling = fastest(lambda: call(1, 1), repeats=1)
     seconds = fastest(lambda: call(setup.trials, setup.steps), setup.repeats)
     return seconds * 1e6 / (setup.trials * setup.steps), compiling
-
-
-def time_numpy(
-    simulator: Callable[..., np.ndarray], name: str, bandit: Bandit, setup: Setup, most: tuple[int, int]
-) -> float:
-    """µs for one step of one trial of a NumPy simulator."""
-    trials, steps = min(setup.trials, most[0]), min(setup.steps, most[1])
-    seconds = fastest(lambda: simulator(name, *bandit, trials, steps, seed=0), setup.repeats)
-    return seconds * 1e6 / (trials * steps)
 
 
 def fastest(call: Callable[[], object], repeats: int) -> float:

@@ -7,35 +7,31 @@ from dataclasses import dataclass
 
 __all__ = ["COLUMNS", "Row", "cells", "line", "number", "progress"]
 
-COLUMNS = ("policy", "jaxids µs", "pairs µs", "numpy µs", "factor", "loop µs", "factor", "compile s")
-WIDTHS = (8, 9, 8, 8, 6, 7, 6, 9)
+COLUMNS = ("policy", "jaxids µs", "pairs µs", "compile s")
+WIDTHS = (8, 9, 8, 9)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One policy: µs for one step of one trial by each simulator, and seconds to compile; None where not measured."""
+    """One policy: µs for one step of one trial, the same with every pair tried if it mixes, and seconds to compile."""
 
     policy: str
     jaxids: float
     pairs: float | None
-    batched: float | None
-    loop: float | None
     compile: float
 
 
 def cells(row: Row) -> list[str]:
-    """A row as text: times, and how many times longer than jaxids the NumPy simulators take."""
-    by_numpy, by_loop = (None if time is None else time / row.jaxids for time in (row.batched, row.loop))
-    times = [number(row.jaxids), number(row.pairs), number(row.batched), number(by_numpy, "×")]
-    return [row.policy, *times, number(row.loop), number(by_loop, "×"), f"{row.compile:.2f}"]
+    """A row as text."""
+    return [row.policy, number(row.jaxids), number(row.pairs), f"{row.compile:.2f}"]
 
 
-def number(value: float | None, unit: str = "") -> str:
+def number(value: float | None) -> str:
     """Three digits, never in scientific notation."""
     if value is None:
         return "–"
     decimals = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{decimals}f}{unit}"
+    return f"{value:.{decimals}f}"
 
 
 def line(texts: Sequence[str], widths: Sequence[int] = WIDTHS) -> str:

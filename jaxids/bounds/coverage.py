@@ -3,7 +3,6 @@
 An anytime claim is violated by a trial where it is at any T up to the last step.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from jaxtyping import Array, Bool, Key, UInt32
 
 from jaxids import checks, draws
 from jaxids.bounds.cases import CASES, Case, Lanes, Sums
+from jaxids.statistics.samples import share
 from jaxids.types import Number
 from jaxids.words import shown
 
@@ -90,24 +90,5 @@ def interval(count: int, trials: int, level: float = 0.99) -> tuple[float, float
     trials = checks.count("trials", trials)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= trials:
         raise ValueError(f"count: got {shown(count)}; it takes a whole number from 0 to trials, {trials}")
-    tail = (1 - level) / 2
-    low = _crossed(lambda p: _at_most(count - 1, trials, p) < 1 - tail) if count else 0.0
-    high = _crossed(lambda p: _at_most(count, trials, p) < tail) if count < trials else 1.0
-    return low, high
-
-
-def _crossed(after: Callable[[float], bool]) -> float:
-    """Where in (0, 1) a statement becomes true, by halving."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if after(middle) else (middle, high)
-    return (low + high) / 2
-
-
-def _at_most(count: int, trials: int, chance: float) -> float:
-    """The probability of at most `count` of a binomial."""
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])  # of factorials
-    i = np.arange(count + 1)
-    terms = logs[trials] - logs[i] - logs[trials - i] + i * np.log(chance) + (trials - i) * np.log1p(-chance)
-    return float(np.sum(np.exp(terms)))
+    found = share(count, trials, level)
+    return found.low, found.high

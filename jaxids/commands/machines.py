@@ -19,8 +19,8 @@ BENCH = (
 
 def add_bench(commands: Any) -> None:
     """`jaxids bench`."""
-    more = "Time policies in µs for one step of one trial, beside a vectorised NumPy simulator and a loop."
-    parser = options.add(commands, "bench", _bench, "time every policy, beside two simulators in NumPy", more)
+    more = "Time policies in µs for one step of one trial."
+    parser = options.add(commands, "bench", _bench, "time every policy", more)
     for name, default, what in (*BENCH, ("repeats", 3, "runs, of which the fastest counts")):
         parser.add_argument(
             f"--{name}", type=options.count, default=default, metavar="N", help=f"{what} (default {default})"
@@ -28,9 +28,7 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--policies", type=options.policy, nargs="+", default=list(THIRTEEN), metavar="NAME", help="default: all"
     )
-    parser.add_argument(
-        "--kernel", action="store_true", help="time kernels instead: on 100 points, refitted, and on a square"
-    )
+    parser.add_argument("--kernel", action="store_true", help="time kernels instead: on 100 points, and on a square")
     parser.add_argument(
         "--scaling",
         action="store_true",
@@ -41,7 +39,6 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--plot", type=options.output, metavar="FILE", help="where --scaling draws, .png or .pdf (default scaling.png)"
     )
-    parser.add_argument("--skip-baselines", action="store_true", help="time jaxids only")
     parser.add_argument("--json", type=options.output, metavar="FILE", help="write the numbers to a file as well")
 
 
@@ -61,8 +58,7 @@ def _bench(arguments: argparse.Namespace) -> None:
     from jaxids.bench import measure
 
     sizes = {name: getattr(arguments, name) for name in ("trials", "steps", "actions", "dim", "repeats")}
-    setup = measure.Setup(arguments.policies, baselines=not arguments.skip_baselines, **sizes)
-    measure.run(setup, arguments.json)
+    measure.run(measure.Setup(arguments.policies, **sizes), arguments.json)
 
 
 def _bench_scaling(arguments: argparse.Namespace) -> None:
@@ -99,29 +95,15 @@ def _bench_kernel(arguments: argparse.Namespace) -> None:
 def add_doctor(commands: Any) -> None:
     """`jaxids doctor`."""
     more = (
-        "Show devices, versions and settings, run every policy on the accelerator and on the CPU, compare and time "
-        "them, and write a page to paste into an issue. It takes some minutes, most of them to compile. "
-        "Exit code 1: something is not right."
+        "Show versions, settings and devices, and compare the accelerator with the CPU on the same trials. Without an "
+        "accelerator, compare the loop that one would run with the CPU's own, in half a minute. Exit code 1: something "
+        "is not right."
     )
-    parser = options.add(
-        commands, "doctor", _doctor, "is everything right on this machine? compare and time its devices", more
-    )
-    parser.add_argument("--policies", type=options.policy, nargs="+", metavar="NAME", help="default: all")
-    parser.add_argument(
-        "--trials", type=options.count, default=1024, metavar="N", help="independent trials (default 1024)"
-    )
-    parser.add_argument("--steps", type=options.count, metavar="N", help="default: 1000, or 200 without an accelerator")
-    parser.add_argument(
-        "--out",
-        type=options.output,
-        default="jaxids-doctor.txt",
-        metavar="FILE",
-        help="default: jaxids-doctor.txt, besides standard output; - is standard output alone",
-    )
+    options.add(commands, "doctor", _doctor, "check this machine, and whether its devices agree with the CPU", more)
 
 
-def _doctor(arguments: argparse.Namespace) -> None:
-    from jaxids.doctor import check, run
+def _doctor(_: argparse.Namespace) -> None:
+    from jaxids import doctor
 
-    if not run.run(check.Setup(arguments.policies, arguments.trials, arguments.steps), arguments.out):
+    if not doctor.run():
         raise SystemExit(1)

@@ -24,8 +24,9 @@ from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.moments import Series
 from jaxids.report.comparisons import COUNTED, TESTS, Part
+from jaxids.statistics.multiple_tests import holm
 
-__all__ = ["FAILS", "HOLDS", "LEVEL", "MISSING", "OPEN", "VACUOUS", "Judged", "Verdict", "holm", "judge", "verdicts"]
+__all__ = ["FAILS", "HOLDS", "LEVEL", "MISSING", "OPEN", "VACUOUS", "Judged", "Verdict", "judge", "verdicts"]
 
 HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "open", "not run"
 VACUOUS = "tells nothing"  # the control holds too
@@ -68,7 +69,7 @@ def verdicts(panels: Sequence[Panel]) -> list[list[Verdict]]:
 def _decided(judged: Sequence[Judged]) -> list[str]:
     """What follows for each of the claims of a page."""
     inferred = [each for each in judged if not (each.counted or np.isnan(each.holds))]
-    rejected = iter(holm([p for each in inferred for p in (each.holds, each.fails)]))
+    rejected = iter(holm([p for each in inferred for p in (each.holds, each.fails)], LEVEL))
     found = []
     for each in judged:
         if np.isnan(each.holds):
@@ -77,16 +78,6 @@ def _decided(judged: Sequence[Judged]) -> list[str]:
         unlikely = (each.holds == 0, each.fails == 0) if each.counted else (next(rejected), next(rejected))
         found.append(HOLDS if unlikely[0] else FAILS if unlikely[1] else OPEN)
     return found
-
-
-def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Which of some hypotheses are rejected, by their p-values; all of them rightly so with probability 1 − level."""
-    rejected, left = [False] * len(chances), len(chances)
-    for place in np.argsort(chances, kind="stable"):
-        if chances[place] > level / left:
-            break
-        rejected[place], left = True, left - 1
-    return rejected
 
 
 def _verdict(judged: Judged, found: str, strict: float) -> Verdict:

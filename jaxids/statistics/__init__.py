@@ -4,19 +4,16 @@ Quantiles and tails of one policy, paired differences of two, and the rule that 
 """
 
 from jaxids.statistics.pairs import Difference, difference
-from jaxids.statistics.replays import Replay, replay
 from jaxids.statistics.samples import Estimate, quantiles, share, tail
 from jaxids.statistics.stopping import Stop, Watch, stopped
 
 __all__ = [
     "Difference",
     "Estimate",
-    "Replay",
     "Stop",
     "Watch",
     "difference",
     "quantiles",
-    "replay",
     "share",
     "stopped",
     "tail",

@@ -7,7 +7,7 @@ A mean that is stopped so is a little too low: the variance that happens to be s
 regrets of W-UCB, IDS-UCB and W-TS (skewness 0.7 to 3.3), in tiles of 256 and from 1024 trials on, by 0.09 standard
 errors or 0.2 % at most, and mean ± 1.96 standard errors held the true mean in 95 % of the plays. A rule that
 looks after every 16 trials and stops at about 64 is low by up to 0.4 standard errors or 4 %, and its intervals hold in
-85 to 93 %. `replay` measures it on any finals.
+85 to 93 %.
 """
 
 from collections.abc import Iterable

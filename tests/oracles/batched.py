@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxids.bench import mixes
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
+from oracles import mixes
 
 __all__ = ["Bandit", "Belief", "block_size", "simulate"]
 

@@ -5,10 +5,10 @@ It keeps V_t and Σ x y/ρ² themselves, and inverts and factors anew at every s
 
 import numpy as np
 
-from jaxids.bench import mixes
 from jaxids.names import DELTA, LAM, NORM_BOUND, PROPOSALS, THIRTEEN, Plan
+from oracles import mixes
 
-__all__ = ["Posterior", "simulate"]
+__all__ = ["Posterior", "simulate", "trial"]
 
 
 def simulate(
@@ -23,33 +23,38 @@ def simulate(
     solver: mixes.Solver = mixes.pairs,
 ) -> np.ndarray:
     """Final regret [trials] of a policy on one linear bandit: actions [K, d], theta [d], rho [K]."""
-    plan = THIRTEEN[policy_name]
     rng = np.random.default_rng(seed)
-    assumed = rho if plan.weighted else np.full(len(rho), rho_bound)
-    if plan.deterministic:
-        solver = mixes.single
-    return np.array([_trial(plan, actions, actions @ theta, rho, assumed, steps, rng, solver) for _ in range(trials)])
+    instance = actions, actions @ theta, rho, rho_bound
+    played = (trial(policy_name, *instance, steps, rng, solver=solver)[1] for _ in range(trials))
+    return np.array([regret[-1] for regret in played])
 
 
-def _trial(
-    plan: Plan,
+def trial(
+    policy_name: str,
     actions: np.ndarray,
     means: np.ndarray,
     rho: np.ndarray,
-    assumed: np.ndarray,
+    rho_bound: float,
     steps: int,
     rng: np.random.Generator,
-    solver: mixes.Solver,
-) -> float:
+    noise: np.ndarray | None = None,
+    solver: mixes.Solver = mixes.pairs,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Actions and cumulative regret [steps] of one trial; noise [steps] of scale one is drawn where it is not given."""
+    plan = THIRTEEN[policy_name]
+    assumed = rho if plan.weighted else np.full(len(rho), rho_bound)
+    if plan.deterministic:
+        solver = mixes.single
     precision, moment = LAM * np.eye(actions.shape[1]), np.zeros(actions.shape[1])
-    regret = 0.0
-    for _ in range(steps):
+    chosen = np.zeros(steps, int)
+    for t in range(steps):
         action = _choose(plan, Posterior(actions, assumed, precision, moment, rng), solver)
-        x, reward = actions[action], means[action] + rho[action] * rng.standard_normal()
+        x = actions[action]
+        reward = means[action] + rho[action] * (rng.standard_normal() if noise is None else noise[t])
         precision = precision + np.outer(x, x) / assumed[action] ** 2
         moment = moment + x * reward / assumed[action] ** 2
-        regret += means.max() - means[action]
-    return regret
+        chosen[t] = action
+    return chosen, np.cumsum(means.max() - means[chosen])
 
 
 class Posterior:

@@ -1,1 +1,0 @@
-"""What a machine makes of jaxids: what is there, whether every way to run agrees, and how fast each is."""
