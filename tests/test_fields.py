@@ -210,7 +210,7 @@ def test_a_point_that_changes_in_place_is_seen_anew(rng):
     point[:] = 0.9
     assert float(field.var_of(point)) == pytest.approx(float(field.var_of(np.full(2, 0.9))))
     assert float(field.var_of(point)) != pytest.approx(before)
-    assert not [key for key in field.found if key[0] == "target"]  # nothing is kept of passing questions
+    assert not [name for name, *_ in field.found if name == "target"]  # nothing is kept of passing questions
 
 
 def test_places_not_filled_are_points_that_fill_the_domain(rng):
