@@ -32,7 +32,6 @@ TAKES = {
     "trials": "one that keeps trials apart: reduce with axis=0 only, or write it for one trial, policies.per_trial(…)",
     "points": "one whose value at an action does not depend on the band's others: the best are band.top, band.leader",
 }
-_passed: set[Any] = set()
 
 
 class _Glimpse(NamedTuple):
@@ -47,17 +46,18 @@ def check(problem: Problem, policy: policies.Policy, hooks: Mapping[str, Hook]) 
     """A ValueError that names a function of the policy, or a hook, which mixes trials, or gives NaN or less than 0."""
     own = {name: hook for name, hook in hooks.items() if not _ours(hook)}
     parts = {name: part for name, part in _parts(problem, policy).items() if not _ours(part)}
-    if not (own or parts):
-        return
-    shapes = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves((problem, policy)))
-    key = jax.tree.structure((problem, policy)), shapes, tuple(own.items()), jnp.result_type(float)
-    if key in _passed:
-        return
+    if own or parts:
+        _check((problem, policy), tuple(own.items()))
+
+
+@nodes.cached_by_shape
+def _check(both: tuple[Problem, policies.Policy], own: tuple[tuple[str, Hook], ...]) -> None:
+    problem, policy = both
+    parts = {name: part for name, part in _parts(problem, policy).items() if not _ours(part)}
     if isinstance(jax.eval_shape(problem.draw, jax.random.key(0)), Instance):
-        _check_trials(problem, policy, parts, own)
+        _check_trials(problem, policy, parts, dict(own))
     elif {"gap", "gain"} & parts.keys():
         _check_points(problem, policy, parts)
-    _passed.add(key)
 
 
 def _parts(problem: Problem, policy: policies.Policy) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from jaxids.words import in_short, shown
 
@@ -39,7 +38,19 @@ __all__ = [
 
 def concrete(value: Any) -> bool:
     """Whether a value can be looked at; a traced one cannot."""
-    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+    return not any(_is_traced(leaf) for leaf in jax.tree.leaves(value))
+
+
+def _is_traced(leaf: Any) -> bool:
+    if not isinstance(leaf, jax.Array):
+        return False
+    try:
+        np.asarray(leaf)
+    except jax.errors.TracerArrayConversionError:
+        return True
+    except TypeError:  # a key, which has no numbers
+        return False
+    return False
 
 
 def untraced(what: str, **given: Any) -> None:

@@ -21,7 +21,7 @@ class Layout(NamedTuple):
     selects: int  # rows up to which `pick` is a chain of selects; from more it loads by index
     flat: bool  # whether it loads by one number, the place in memory, else by one for each axis
     loops: bool  # whether loops may end when the slowest lane is done, and rare work be left out; else all is done
-    turns: int = 0  # of a loop that may not
+    turns: int = 0  # passes of the exact solver where they may not
 
 
 CPU = Layout(barriers=True, selects=0, flat=True, loops=True)

@@ -6,16 +6,20 @@ compare, so in about one process in a hundred UCB's program was taken for W-UCB'
 structures of `register` here compare classes, and `kinds` tells those of anybody's pytree apart, as `jitted` does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.tree_util import GetAttrKey
 
-__all__ = ["jitted", "kinds", "register"]
+__all__ = ["cached_by_shape", "jitted", "kinds", "register"]
 
+MOST = 64  # results that a cache holds
 Node = TypeVar("Node")
+Result = TypeVar("Result")
 
 
 def register(node: type[Node], data_fields: Sequence[str], meta_fields: Sequence[str]) -> type[Node]:
@@ -47,6 +51,32 @@ def kinds(tree: Any) -> tuple[type, ...]:
             yield from walk(child)
 
     return tuple(walk(jax.tree.structure(tree)))
+
+
+def cached_by_shape(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Cache results of a function by the structure, shapes and dtypes of its first argument, and by the others.
+
+    Args:
+        function: Takes a pytree, then hashable arguments; what it returns does not depend on the tree's numbers.
+
+    Returns:
+        The same function, which holds the newest `MOST` results.
+    """
+    known: dict[Any, tuple[Result]] = {}
+
+    @wraps(function)
+    def called(tree: Any, *others: Hashable) -> Result:
+        leaves, structure = jax.tree.flatten(tree)
+        shapes = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+        key = structure, shapes, others, jnp.result_type(float)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = (function(tree, *others),)
+            if len(known) > MOST:
+                known.pop(next(iter(known)), None)  # the oldest
+        return found[0]
+
+    return called
 
 
 def jitted(function: Callable[..., Any]) -> Callable[..., Any]:

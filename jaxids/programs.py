@@ -1,22 +1,21 @@
-"""Functions as arguments of compiled ones: what they are made of are leaves, what they do is structure."""
+"""Functions as arguments of compiled ones: plain functions are static structure, pytrees keep their numbers as leaves.
 
-import hashlib
-from collections.abc import Callable, Iterator
+JAX compares static structure to find what it has compiled, and holds the functions in it. So arrays that such a
+function closes over are constants of the program: they must not change in place, and where they vary from call to call
+`jax.tree_util.Partial(function, arrays)` makes them leaves.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
-from jax.tree_util import Partial
-from jaxtyping import Array
 
 from jaxids import nodes
-from jaxids.types import Point
 
-__all__ = ["Structure", "as_program", "as_tree", "settled"]
+__all__ = ["Structure", "as_tree", "by_identity"]
 
 
 @partial(nodes.register, data_fields=(), meta_fields=("function",))
@@ -45,39 +44,10 @@ def as_tree(value: Any) -> Any:
     return Structure(value) if callable(value) and jax.tree_util.all_leaves([value]) else value
 
 
-class _Program:
-    """What a function of a point computes: equal to another that computes the same, whatever object it is."""
+def by_identity(function: Callable[..., Any]) -> Any:
+    """Return `as_tree` of a function, where an object that is called equals no other object.
 
-    def __init__(self, jaxpr: Any) -> None:
-        self.jaxpr, self.text = jaxpr, f"{jaxpr} {list(_inner(jaxpr))}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Program) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __call__(self, consts: list[Array], x: Point) -> Any:
-        return jaxpr_as_fun(ClosedJaxpr(self.jaxpr, consts))(x)[0]
-
-
-def _inner(jaxpr: Any) -> Iterator[str]:
-    """Digests of the arrays inside a program, which its text leaves out."""
-    for equation in jaxpr.eqns:
-        for value in (*equation.params.values(), *equation.invars):
-            if hasattr(value, "jaxpr"):
-                yield from (hashlib.sha256(np.asarray(const).tobytes()).hexdigest() for const in value.consts)
-                yield from _inner(value.jaxpr)
-            elif np.ndim(getattr(value, "val", 0)):
-                yield hashlib.sha256(np.asarray(value.val).tobytes()).hexdigest()
-
-
-def as_program(function: Callable[[Point], Any], dim: int) -> Partial:
-    """A function of a point [dim] that can be passed to a compiled one, and is not taken for what it once was."""
-    closed = jax.make_jaxpr(lambda x: function(x))(jnp.zeros(dim))  # a new one: JAX remembers what it traced
-    return Partial(_Program(closed.jaxpr), closed.consts)
-
-
-def settled(function: Callable[[Point], Any], dim: int) -> Any:
-    """A pytree as it is, its numbers leaves; any other function of a point as the program that it is now."""
-    return as_program(function, dim) if jax.tree_util.all_leaves([function]) else function
+    Objects may compare by numbers that change in place. Methods compare the objects that they are bound to by identity.
+    """
+    plain = isinstance(function, FunctionType | MethodType) or not jax.tree_util.all_leaves([function])
+    return as_tree(function if plain else function.__call__)

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from jaxids.domains import Domain, even
 from jaxids.types import Point
 
-__all__ = ["SPREAD", "descended", "least", "rates", "thorough"]
+__all__ = ["SPREAD", "adam", "descended", "least", "rates", "thorough"]
 
 SPREAD = 1024  # quasi-random points
 STARTS = 8  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
@@ -89,21 +89,52 @@ def _way(
     value: Callable[[Array], Scalar], project: Callable[[Array], Array], size: Array, start: Array, rate: Scalar
 ) -> tuple[Array, Scalar]:
     """The best place on the way from one start, and its value."""
-    optimizer = optax.adam(optax.cosine_decay_schedule(1.0, STEPS))
 
-    def inward(here: Array, slope: Array) -> Array:
+    def inward(here: Array, raw: Array) -> Array:
         """The slope less what points out of the domain, found by a short step: at a boundary Adam's own is no guide."""
+        slope = raw * size
         length = jnp.sqrt(jnp.maximum(jnp.sum(slope**2), jnp.finfo(slope.dtype).tiny))
         return (here - project(here - SHORT * size * slope / length)) / size * (length / SHORT)
 
+    def move(here: Array, change: Array) -> Array:
+        return project(here + rate * size * change)
+
+    return adam(value, start, jnp.asarray(jnp.inf, start.dtype), STEPS, slope=inward, move=move)
+
+
+def adam(
+    value: Callable[[Array], Scalar],
+    start: Array,
+    lowest: Scalar,
+    steps: int,
+    rate: float = 1.0,
+    *,
+    slope: Callable[[Array, Array], Array] = lambda here, raw: raw,
+    move: Callable[[Array, Array], Array] = jnp.add,
+) -> tuple[Array, Scalar]:
+    """Return the best point that Adam evaluates, and its value.
+
+    Args:
+        value: The function to minimize.
+        start: The first point, which is returned unless a value is below `lowest`.
+        lowest: The value at the start, or +∞.
+        steps: How many points are evaluated, the start among them.
+        rate: The first step size, which falls to 0 along a cosine.
+        slope: Maps a point and its gradient, 0 where that is not finite, to what Adam is given.
+        move: Maps a point and Adam's update to the next point.
+
+    Returns:
+        The best point and its value, or the start and `lowest`.
+    """
+    optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps))
+
     def step(carry: Any, _: None) -> tuple[Any, None]:
         here, state, best, lowest = carry
-        now, slope = jax.value_and_grad(value)(here)
+        now, raw = jax.value_and_grad(value)(here)
         better = now < lowest
-        change, state = optimizer.update(inward(here, jnp.where(jnp.isfinite(slope), slope, 0) * size), state)
-        after = project(here + rate * size * jnp.asarray(change))
+        change, state = optimizer.update(slope(here, jnp.where(jnp.isfinite(raw), raw, 0)), state)
+        after = move(here, jnp.asarray(change))
         return (after, state, jnp.where(better, here, best), jnp.where(better, now, lowest)), None
 
-    begin = (start, optimizer.init(start), start, jnp.asarray(jnp.inf, start.dtype))
-    (_, _, best, lowest), _ = lax.scan(step, begin, None, STEPS)
+    (_, _, best, lowest), _ = lax.scan(step, (start, optimizer.init(start), start, lowest), None, steps)
     return best, lowest

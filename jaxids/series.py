@@ -9,7 +9,7 @@ from functools import partial
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxids import bounds, names
+from jaxids import bounds
 from jaxids import ratio as ratios
 from jaxids.problems import Instance
 from jaxids.sums import Running
@@ -122,7 +122,12 @@ def _chain_breaks(step: Step) -> Float[Array, "..."]:
     return jnp.where(kept, 0.0, 1.0)
 
 
-NAMED: dict[str, Hook] = {name: globals()[name] for name in names.SERIES} | {
+NAMED: dict[str, Hook] = {
+    "simple_regret": simple_regret,
+    "ratio": ratio,
+    "gain": gain,
+    "beta": beta,
+    "information": information,
     "ratio_sum": summed(_true_ratio),
     "surrogate_sum": summed(ratio),
     "gain_sum": summed(_gained),

@@ -6,15 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxids import loops
+from jaxids import loops, nodes
 from jaxids.problems import Instance, Problem
 
 __all__ = ["tile_width"]
 
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
-MOST = 64  # kinds of problems that are remembered
-_known: dict[Any, int] = {}
 
 
 def _prior(problem: Problem, trials: int) -> Any:
@@ -23,24 +21,13 @@ def _prior(problem: Problem, trials: int) -> Any:
     return jax.eval_shape(lambda k: jax.vmap(problem.draw, out_axes=-1)(k).prior(problem.belief, 1.0), keys)
 
 
+@nodes.cached_by_shape
 def tile_width(problem: Problem, platform: str) -> int:
     """How many trials a tile holds: on a CPU as many as keep its state in cache, but enough to be worth a loop.
 
     On an accelerator, as many as keep it busy and fit in its memory. It is asked of every call, and found once for
     problems of one structure and shape.
     """
-    leaves, structure = jax.tree.flatten(problem)
-    shapes = tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
-    kind = structure, shapes, jnp.result_type(float), platform
-    width = _known.get(kind)
-    if width is None:
-        if len(_known) >= MOST:
-            _known.clear()
-        width = _known[kind] = _found(problem, platform)
-    return width
-
-
-def _found(problem: Problem, platform: str) -> int:
     instance = jax.eval_shape(problem.draw, jax.random.key(0))
     if not isinstance(instance, Instance):
         return SEARCHED

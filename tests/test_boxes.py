@@ -4,6 +4,8 @@ False alarms: mean regrets of two simulations, which draw different numbers, are
 places, with 1 % more for the grid: 4e-5.
 """
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -307,19 +309,30 @@ def test_pulls_are_counted_only_where_actions_can_be():
         simulate(problem, policies.ucb(), key=KEY, trials=2, steps=2, total=series.pulls)
 
 
+@dataclass
 class Level:
-    """A function of one's own, with a number that may change."""
+    """A function of one's own, equal to another of the same number, which may change."""
 
-    level = 1.0
+    level: float = 1.0
 
     def __call__(self, x):
         return self.level * x[0]
 
 
-def test_a_problem_sees_functions_as_they_are_when_it_is_made():
+def test_no_function_is_taken_for_another():
+    """Neither for one that compares equal to it by now, nor for one that was where it is in memory."""
     function = Level()
     before = problems.continuous(INTERVAL, function, 0.1).landscape
     function.level = 5.0
-    after = problems.continuous(INTERVAL, function, 0.1).landscape
+    after = problems.continuous(INTERVAL, Level(5.0), 0.1).landscape
     assert float(after.top) == pytest.approx(5 * float(before.top))
-    assert [float(each.function(jnp.ones(1))) for each in (before, after)] == [1.0, 5.0]
+    assert jax.tree.structure(after) != jax.tree.structure(before)
+    tops = [problems.continuous(INTERVAL, lambda x, a=a: a * x[0], 0.1).landscape.top for a in (2.0, 3.0)]
+    assert np.allclose(tops, [2.0, 3.0])
+
+
+def test_problems_of_one_function_have_one_structure():
+    """So that a sweep over numbers compiles once; a function made anew is another, as a control."""
+    first, second = (problems.continuous(INTERVAL, wave, rho, KERNEL) for rho in (0.1, 0.3))
+    other = problems.continuous(INTERVAL, lambda x: wave(x), 0.1, KERNEL)
+    assert jax.tree.structure(first) == jax.tree.structure(second) != jax.tree.structure(other)

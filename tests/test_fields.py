@@ -3,6 +3,8 @@
 False alarms: covariances of draws are compared at 5 standard errors in 36 places: 2e-5.
 """
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,10 +134,11 @@ def test_a_choice_compiles_once_for_fields_of_one_shape(rng, caplog):
         assert bool(compiled) == (number == 1.0), compiled
 
 
+@dataclass
 class Noise:
-    """Noise of one's own, with a number that may change."""
+    """Noise of one's own, equal to another of the same number, which may change."""
 
-    level = 0.1
+    level: float
 
     def __call__(self, x):
         return self.level + 0.1 * x[0]
@@ -144,8 +147,8 @@ class Noise:
         return self(x)
 
 
-def test_a_choice_sees_a_noise_function_as_it_is_now(rng):
-    points, rewards, noise = rng.random((5, 2)), rng.normal(size=5), Noise()
+def test_a_choice_takes_no_noise_function_for_another(rng):
+    points, rewards, noise, loud = rng.random((5, 2)), rng.normal(size=5), Noise(0.1), Noise(3.0)
 
     def least(rho):
         field = fields.fit(BOX, points, rewards, rho, KERNEL)
@@ -153,7 +156,7 @@ def test_a_choice_sees_a_noise_function_as_it_is_now(rng):
 
     before = [least(rho) for rho in (noise, noise.bound)]
     noise.level = 3.0
-    after, fresh = [least(rho) for rho in (noise, noise.bound)], least(lambda x: 3.0 + 0.1 * x[0])
+    after, fresh = [least(rho) for rho in (loud, loud.bound)], least(lambda x: 3.0 + 0.1 * x[0])
     assert np.allclose(after, fresh, rtol=1e-5)
     assert np.all(np.array(before) < 0.5 * fresh)
 
@@ -207,7 +210,7 @@ def test_a_point_that_changes_in_place_is_seen_anew(rng):
     point[:] = 0.9
     assert float(field.var_of(point)) == pytest.approx(float(field.var_of(np.full(2, 0.9))))
     assert float(field.var_of(point)) != pytest.approx(before)
-    assert not [key for key in field.found if key[0] == "target"]  # nothing is kept of passing questions
+    assert not [name for name, *_ in field.found if name == "target"]  # nothing is kept of passing questions
 
 
 def test_places_not_filled_are_points_that_fill_the_domain(rng):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import executables, loops, policies, problems, simulate, tiles, widths, workers
+from jaxids import executables, loops, nodes, policies, problems, simulate, tiles, widths, workers
 
 KEY = jax.random.key(3)
 BALL = problems.unit_ball(6, 2)
@@ -91,20 +91,19 @@ def test_programs_of_one_text_take_the_same_arguments():
     assert (len(kept), len(dropped)) == (2, 1)
 
 
-def test_the_width_of_a_tile_is_found_once_for_problems_of_one_shape(monkeypatch):
-    asked, right = [], widths._found
-    monkeypatch.setattr(widths, "_known", {})
-    monkeypatch.setattr(widths, "_found", lambda *given: asked.append(given) or right(*given))
+def test_the_width_of_a_tile_is_found_once_for_problems_of_one_shape():
+    asked, right = [], widths.tile_width.__wrapped__
+    width = nodes.cached_by_shape(lambda *given: asked.append(given) or right(*given))
     small, wide = (problems.unit_ball(actions, 3, (0.1, 1.0)) for actions in (30, 3000))
-    assert widths.tile_width(small, "cpu") == widths.tile_width(problems.unit_ball(30, 3, (0.2, 0.9)), "cpu") == 256
+    assert width(small, "cpu") == width(problems.unit_ball(30, 3, (0.2, 0.9)), "cpu") == 256
     assert len(asked) == 1
-    assert widths.tile_width(wide, "cpu") == 64
-    assert widths.tile_width(small, "gpu") == 16384
+    assert width(wide, "cpu") == 64
+    assert width(small, "gpu") == 16384
     assert len(asked) == 3
     few, many = (problems.linear(np.ones((count, 3)), np.ones(3), 0.5) for count in (30, 3000))  # one structure
-    assert [widths.tile_width(each, "cpu") for each in (few, many, few)] == [256, 64, 256]
+    assert [width(each, "cpu") for each in (few, many, few)] == [256, 64, 256]
     with jax.enable_x64(True):
-        widths.tile_width(few, "cpu")
+        width(few, "cpu")
     assert len(asked) == 6
 
 

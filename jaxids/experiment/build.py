@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 
 from jaxids import domains, executables, policies, problems
 from jaxids.experiment import meanings, policy_names
@@ -94,14 +95,15 @@ def _on_points(make: Callable[..., Any], *more: str) -> Callable[[Table, Noise],
 def _continuous(table: Table, noise: Noise) -> Any:
     domain, (low, high) = domain_of(table), corners_of(table)
     dim = len(low)
-
-    def unit(x: Any) -> Any:
-        return (x - low) / (high - low)
-
+    unit = Partial(_unit, low, high - low)
     function = meanings.function("function", table["function"], dim, unit)
     kernel = meanings.kernel(table["kernel"], dim) if "kernel" in table else None
     more = {name: table.get(name) for name in ("rho_bound", "maximum", "capacity")}
     return problems.continuous(domain, function, _rho(table, dim, unit), kernel, **more, noise=noise)
+
+
+def _unit(low: Any, size: Any, x: Any) -> Any:
+    return (x - low) / size
 
 
 KINDS: dict[str, Callable[[Table, Noise], Any]] = {

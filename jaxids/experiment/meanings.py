@@ -1,16 +1,20 @@
 """What the formulas of experiment files mean, in JAX: kernels, and functions of a point."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import Partial
 
 from jaxids import kernels
 from jaxids.experiment import formulas
 from jaxids.experiment.keys import Table
 from jaxids.problems import functions
+from jaxids.programs import Structure
 
+FORMULAS = 64  # that are held
 Function = Callable[[Any], Any]
 MATHS: Table = {name: getattr(jnp, name) for name in formulas.MATHS}
 
@@ -39,9 +43,20 @@ def function(key: str, text: str, dim: int, unit: Function | None = None) -> Fun
             jax.eval_shape(named, jax.ShapeDtypeStruct((dim,), jnp.result_type(float)))
         except ValueError as error:
             raise ValueError(f"{key}: got {text!r}; {error}") from None
-        return named if unit is None else lambda x: named(unit(x))
+        return named if unit is None else Partial(_after, Structure(named), unit)
     if formulas.dim(text) > dim:
         raise ValueError(f"{key}: got {text!r}; with dim = {dim} it takes no coordinate beyond x{dim}")
+
+    return _formula(key, text, dim)
+
+
+def _after(named: Function, unit: Function, x: Any) -> Any:
+    return named(unit(x))
+
+
+@lru_cache(FORMULAS)
+def _formula(key: str, text: str, dim: int) -> Function:
+    """The function of a formula, one object for each, so that problems with it share their programs."""
 
     def formula(x: Any) -> Any:
         try:

@@ -13,7 +13,7 @@ from jaxids import beliefs, checks, domains, kernels, names, search
 from jaxids.domains import Domain
 from jaxids.fields import rough
 from jaxids.fields.field import Field, of
-from jaxids.programs import as_program
+from jaxids.programs import by_identity
 from jaxids.types import Number, Point
 
 __all__ = ["fit", "kernel_on", "noise_function"]
@@ -57,8 +57,9 @@ def fit(
 ) -> Field:
     """What is known on a domain after rewards [n] at points [n, p], whose noise has the bound rho.
 
-    `rho` is a number or a function of a point. Without a kernel the belief is linear. `policies.choose` tells what a
-    policy plays then, and `.at(points)` with points [p, n] what is known there: `.mean`, `.var`, `.radius`, `.gap`.
+    `rho` is a number or a function of a point, compared by identity as in `problems.continuous`. Without a kernel the
+    belief is linear. `policies.choose` tells what a policy plays then, and `.at(points)` with points [p, n] what is
+    known there: `.mean`, `.var`, `.radius`, `.gap`.
     """
     domains.check(domain)
     checks.within("delta", delta, 0, 1)
@@ -80,8 +81,7 @@ def fit(
     else:
         belief, (known, basis) = beliefs.history, kernel_on(domain, kernel)
         prior = belief.init(known, points.shape[1], len(points), lam)
-    program = as_program(noise, points.shape[1]) if callable(rho) else noise  # one number is a leaf
-    return of(belief, _after_all(belief, prior, seen), domain, program, basis, delta, lam, norm_bound)
+    return of(belief, _after_all(belief, prior, seen), domain, by_identity(noise), basis, delta, lam, norm_bound)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -62,12 +62,12 @@ class Field(Band):
     noise: Any = None  # the noise bound assumed at a point
     visited: Any = None  # points [n, p] worth a look besides those that fill the domain
     basis: Any = None  # of draws of the prior, if there is a kernel; a rough.Grid if it varies too much between points
-    found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    found: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)  # shared by `at`, see `_kept`
 
     def at(self, points: Float[Array, "p n"]) -> "Field":
         """The same knowledge at other points."""
         there = replace(self, features=points, rho=jax.vmap(self.noise)(points.T))
-        object.__setattr__(there, "found", self.found)
+        vars(there)["found"] = self.found
         return there
 
     @cached_property
@@ -88,12 +88,12 @@ class Field(Band):
 
     def _kept(self, name: str, find: Callable[[], Any], *asked: Any) -> Any:
         """What belongs to the whole set, found when it is first asked for with these arguments."""
-        key = name, *(part if isinstance(part, int | float) else id(part) for part in asked)
-        if key in self.found:
-            return self.found[key][0]
+        for known, others, result in self.found:
+            if known == name and all(map(_is_same, others, asked)):
+                return result
         result = find()
         if checks.concrete(result) or not checks.concrete(self.state):  # what a passing trace computed goes with it
-            self.found[key] = result, asked  # kept alive, so that no other object gets its id
+            self.found.append((name, asked, result))
         return result
 
     @cached_property
@@ -263,6 +263,12 @@ def _rounded(values: Float[Array, "n"]) -> Float[Array, "n"]:
 def _parts(source: draws.Stream) -> tuple[Any, ...]:
     """What tells a stream from others, though it be another object."""
     return source.words, source.step, source.site, source.depth
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two arguments are one array, or equal numbers."""
+    numbers = isinstance(first, int | float) and isinstance(second, int | float)
+    return first is second or (numbers and first == second)
 
 
 def _after(first: Array, others: Array) -> Array:

@@ -12,7 +12,7 @@ from jaxids.policies.makers import (
     ts,
     ucb,
 )
-from jaxids.policies.policy import Choice, Policy, Rule, check, choose
+from jaxids.policies.policy import Choice, Policy, check, choose
 from jaxids.policies.rivals import EpsilonGreedy, ExploreThenCommit, Greedy
 from jaxids.policies.rules import Directed, Optimistic, Thompson, surrogate
 from jaxids.policies.trials import per_trial
@@ -27,7 +27,6 @@ __all__ = [
     "Greedy",
     "Optimistic",
     "Policy",
-    "Rule",
     "Thompson",
     "bounded",
     "check",

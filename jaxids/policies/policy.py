@@ -7,7 +7,6 @@ rule is a pytree: its numbers are leaves, so that a sweep over them compiles onc
 and is refused where these change.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from jaxids.knowledge import Knowledge, known
 from jaxids.programs import as_tree
 from jaxids.types import Number
 
-__all__ = ["Choice", "Policy", "Rule", "check", "check_choice", "checked", "choose"]
+__all__ = ["Choice", "Policy", "check", "check_choice", "checked", "choose"]
 
 
 class Choice(NamedTuple):
@@ -32,10 +31,6 @@ class Choice(NamedTuple):
     gap: Float[Array, "K ..."] | None = None
     gain: Float[Array, "K ..."] | None = None
     score: Float[Array, "K ..."] | None = None
-
-
-Rule = Callable[[Band, draws.Stream], Choice] | Callable[[Band, draws.Stream, Any], Choice]
-"""What to play, given a band and random numbers, and, if it has one, a memory."""
 
 
 @partial(

@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, Key
 
 from jaxids import beliefs, checks, nodes
-from jaxids.problems.instance import Instance, Problem
+from jaxids.problems.instance import Instance, Problem, is_problem
 from jaxids.problems.noise import Noise
 from jaxids.problems.repeated import Several
 from jaxids.problems.vectors import unit_ball
@@ -59,7 +59,7 @@ def contextual(
         base = unit_ball(**given)
     elif given:
         raise ValueError("base: got one beside other arguments; it takes the place of them all")
-    if not isinstance(base, Problem) or not beliefs.is_linear(base.belief):
+    if not is_problem(base) or not beliefs.is_linear(base.belief):
         raise ValueError(f"base: got {checks.shown(base)}; it takes a linear problem, as problems.unit_ball()")
     if isinstance(base, Several):
         raise ValueError("base: got several(…); it takes the problem itself, as contexts are new at every step")

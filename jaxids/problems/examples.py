@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from jaxids import beliefs, checks, nodes
-from jaxids.problems.instance import Changing, Instance, Problem
+from jaxids.problems.instance import Changing, Instance, Problem, is_problem
 from jaxids.problems.repeated import refuse_several
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
@@ -20,7 +20,7 @@ register = nodes.register
 
 
 def _checked(base: Any) -> Problem:
-    if not isinstance(base, Problem):
+    if not is_problem(base):
         raise ValueError(f"base: got {checks.shown(base)}; it takes one of jaxids.problems, as problems.unit_ball()")
     if isinstance(base, Changing):
         raise ValueError("base: got one whose actions change; it takes one whose stay (contextual(base=…) comes last)")

@@ -6,7 +6,7 @@ what an action loses; so finitely many actions, boxes and balls (`problems.conti
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxids.confidence import Band
 from jaxids.problems.noise import Noise
 from jaxids.types import Number
 
-__all__ = ["Changing", "Instance", "Problem", "check_draws", "sized"]
+__all__ = ["Changing", "Instance", "Problem", "check_draws", "is_problem", "sized"]
 
 SOME = 8  # trials whose features are compared
 ROUNDING = 1e-6  # share by which a drawn noise bound may be above the largest there is
@@ -65,15 +65,8 @@ class Instance(NamedTuple):
         return lanes.all_finite(self.mean) & lanes.all_finite(jnp.where(fits, self.rho, jnp.nan))
 
 
-class _OfInstances(type(Protocol)):
-    """A class has the methods of what is made of it, and is not one."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return not isinstance(instance, type) and super().__instancecheck__(instance)
-
-
 @runtime_checkable
-class Problem(Protocol, metaclass=_OfInstances):
+class Problem(Protocol):
     """What the simulator asks of a problem."""
 
     @property
@@ -104,6 +97,11 @@ class Changing(Protocol):
         ...
 
 
+def is_problem(value: Any) -> TypeGuard[Problem]:
+    """Whether a value is a problem; a class has the methods of its instances, but is none."""
+    return isinstance(value, Problem) and not isinstance(value, type)
+
+
 def sized(problem: Any, steps: int) -> Any:
     """The problem with room for the observations of so many steps, where its belief has to know."""
     return problem.sized(steps) if hasattr(problem, "sized") else problem
@@ -111,7 +109,7 @@ def sized(problem: Any, steps: int) -> Any:
 
 def check_draws(problem: Problem) -> None:
     """A ValueError if what a problem draws is not an instance, or its parts do not fit together."""
-    if not isinstance(problem, Problem):
+    if not is_problem(problem):
         raise ValueError(
             f"problem: got {checks.shown(problem)}; it takes one of jaxids.problems, as problems.unit_ball()"
         )

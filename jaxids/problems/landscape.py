@@ -13,7 +13,7 @@ from jaxids import beliefs, checks, domains, fields, nodes, search
 from jaxids.domains import Domain
 from jaxids.fields import Field
 from jaxids.problems.noise import Noise, check_noise, gaussian
-from jaxids.programs import settled
+from jaxids.programs import by_identity
 from jaxids.types import Number, Point
 
 __all__ = ["Continuous", "Landscape", "continuous"]
@@ -129,6 +129,8 @@ def continuous(
 ) -> Continuous:
     """A bandit on a box or ball; the function and rho take a point [p] and give a number, rho may be one number.
 
+    Functions are compared by identity, and arrays that they close over must not change in place: a problem of a new
+    function compiles anew, one of `jax.tree_util.Partial(function, array)` with other arrays does not.
     Without a kernel the belief is linear, so the function should be. The function's maximum is searched for from many
     starts, if it is not given; a run ends with an error when a policy plays a point that is better, by more than 1e-4
     of the range of values. `rho_bound`, for the policies with one bound for all, is the largest of rho found in the
@@ -148,7 +150,7 @@ def continuous(
             raise ValueError(f"{name}: got one that returns shape {list(shape)}; it takes a point and gives a number")
         checks.number(name, jax.vmap(given)(points), "a function that gives numbers")
     checks.noise_bounds("rho", jax.vmap(noise_of)(points))
-    function, noise_of = (settled(each, points.shape[1]) for each in (function, noise_of))
+    function, noise_of = map(by_identity, (function, noise_of))
     found = _largest(noise_of, domain)
     checks.noise_bounds("rho_bound", found if rho_bound is None else rho_bound, scalar=True)
     bound = found if rho_bound is None else jnp.asarray(rho_bound, found.dtype)

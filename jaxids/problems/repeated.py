@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, Key
 
 from jaxids import checks, nodes
-from jaxids.problems.instance import Changing, Instance, Problem
+from jaxids.problems.instance import Changing, Instance, Problem, is_problem
 from jaxids.types import Number
 
 __all__ = ["Several", "refuse_several", "several"]
@@ -42,7 +42,7 @@ def several(base: Problem, count: int) -> Several:
     So `result.final.reshape(-1, count)` has an instance in every column, if the trials are a multiple of them.
     """
     takes = "a problem that draws an instance for every trial, as problems.unit_ball()"
-    if not isinstance(base, Problem) or isinstance(base, Changing):
+    if not is_problem(base) or isinstance(base, Changing):
         raise ValueError(f"base: got {checks.shown(base)}; it takes {takes}")
     refuse_several(base)
     with checks.naming("base", base, takes):

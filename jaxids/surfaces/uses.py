@@ -1,15 +1,12 @@
 """What the derivatives of the ratio are good for: whose noise matters, and where to measure with care."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
-from jax import lax
 from jaxtyping import Array, Float, Key
 
-from jaxids import checks, information
+from jaxids import checks, information, search
 from jaxids.confidence import Band
 from jaxids.surfaces.known import gap_and_gain, of_band
 from jaxids.types import Number
@@ -85,29 +82,14 @@ def effort(
         times = jnp.sqrt(split(logits)).reshape((-1,) + (1,) * (band.rho.ndim - 1))
         return jnp.mean(jnp.log(of_band(band, information, rho=band.rho / times, key=key)))
 
-    logits, before, after = _descended(log_ratio, jnp.zeros(count, band.rho.dtype), checks.count("steps", steps), rate)
-    rho = jnp.mean(band.rho.reshape(count, -1), axis=1) / jnp.sqrt(split(logits))
-    return Effort(split(logits), rho, jnp.exp(before), jnp.exp(after))
-
-
-def _descended(
-    value: Callable[[Array], Array], start: Float[Array, "K"], steps: int, rate: float
-) -> tuple[Float[Array, "K"], Float[Array, ""], Float[Array, ""]]:
-    """The best place on the way of Adam, the value at the start and there."""
-    optimizer = optax.adam(optax.cosine_decay_schedule(rate, steps))
-
-    def step(carry: Any, _: None) -> tuple[Any, None]:
-        here, state, best, lowest = carry
-        now, slope = jax.value_and_grad(value)(here)
-        change, state = optimizer.update(jnp.where(jnp.isfinite(slope), slope, 0), state)
-        better = now < lowest
-        after = jnp.asarray(optax.apply_updates(here, change))
-        return (after, state, jnp.where(better, here, best), jnp.where(better, now, lowest)), None
+    steps = checks.count("steps", steps)
 
     @jax.jit
-    def way(start: Float[Array, "K"]) -> tuple[Array, Array, Array]:
-        first = value(start)
-        (_, _, best, lowest), _ = lax.scan(step, (start, optimizer.init(start), start, first), None, steps)
-        return best, first, lowest
+    def descend(start: Float[Array, "K"]) -> tuple[Float[Array, "K"], Float[Array, ""], Float[Array, ""]]:
+        before = log_ratio(start)
+        best, after = search.adam(log_ratio, start, before, steps, rate)
+        return best, before, after
 
-    return way(start)
+    logits, before, after = descend(jnp.zeros(count, band.rho.dtype))
+    rho = jnp.mean(band.rho.reshape(count, -1), axis=1) / jnp.sqrt(split(logits))
+    return Effort(split(logits), rho, jnp.exp(before), jnp.exp(after))
