@@ -71,7 +71,7 @@ def switch_on(quiet: bool = False) -> None:
         _remove_incomplete(path)
     except (OSError, NotImplementedError) as error:  # the second where a file system has no locks
         if not quiet:
-            _warn(f"{path}: not used, {getattr(error, 'strerror', None) or error}; {INSTEAD}")
+            _warn(f"{path}: not used ({getattr(error, 'strerror', None) or error}); {INSTEAD}")
         return
     jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_compilation_cache_max_size", MAX_BYTES)
@@ -85,12 +85,13 @@ def _make_private(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
     if os.name != "posix":
         return
-    status, above = path.lstat(), path.parent.stat()
+    status, above = path.lstat(), path.parent.stat().st_mode
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError("it is someone else's")
-    renamable = above.st_mode & OTHERS_WRITE and not above.st_mode & stat.S_ISVTX
-    if status.st_mode & OTHERS_WRITE or renamable:
+    if status.st_mode & OTHERS_WRITE:
         raise PermissionError("others may write to it")
+    if above & OTHERS_WRITE and not above & stat.S_ISVTX:  # and rename it
+        raise PermissionError(f"others may write to {path.parent}")
 
 
 def _remove_incomplete(path: Path) -> None:
@@ -116,7 +117,7 @@ def _shorten_warnings(quiet: bool) -> None:
         elif not (quiet or shown):
             shown.append(str(message))
             cache_dir = jax.config.jax_compilation_cache_dir  # pyright: ignore
-            _warn(f"{cache_dir}: {in_short(str(message), LONGEST)}; it is compiled (remove the folder if this recurs)")
+            _warn(f"{cache_dir}: {in_short(str(message), LONGEST)}; it is compiled (clear the cache if this recurs)")
 
     warnings.showwarning = show_in_one_line
 

@@ -156,9 +156,10 @@ def test_a_folder_that_others_may_write_to_is_left_unused(root, capfd, wrong, mo
     switch_on()
     switch_on()
     assert cache_dir() is None
-    why = "it is someone else's" if wrong in ("link", "owner") else "others may write to it"
+    others = "it is someone else's" if wrong in ("link", "owner") else "others may write to it"
+    why = f"others may write to {root}" if wrong == "above" else others
     instead = "programs are compiled instead of loaded (JAXIDS_CACHE=0 turns the cache off)"
-    assert capfd.readouterr().err == f"jaxids: warning: {folder()}: not used, {why}; {instead}\n"
+    assert capfd.readouterr().err == f"jaxids: warning: {folder()}: not used ({why}); {instead}\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of owners and modes")
@@ -180,7 +181,7 @@ def test_a_folder_that_cannot_be_written_costs_a_line(root, capfd, where, monkey
     switch_on()
     said = capfd.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith(f"jaxids: warning: {folder()}: not used, ")
+    assert said.startswith(f"jaxids: warning: {folder()}: not used (")
     assert cache_dir() is None
 
 
