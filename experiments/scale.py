@@ -62,9 +62,9 @@ print(np.median(taken[1:]))
 
 
 def apart(code: str, *arguments: object) -> None:
-    """Run code in a process that keeps no programs."""
+    """Run code in a process that loads no compiled programs."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    subprocess.run(command, check=True, env=os.environ | {"JAXIDS_CACHE": "0"})
+    subprocess.run(command, check=True, env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "0"})
 
 
 def memory() -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["STDOUT", "is_replaced", "is_stdout", "named", "printed_beside", "write"]
+__all__ = ["STDOUT", "is_stdout", "named", "printed_beside", "write"]
 
 STDOUT = "-"
 
@@ -47,11 +47,6 @@ def printed_beside(name: str | None) -> contextlib.AbstractContextManager[object
 def is_stdout(name: str) -> bool:
     """Whether what was named is where standard output goes."""
     return name == STDOUT or _is_stream(Path(name), 1)
-
-
-def is_replaced(name: str) -> bool:
-    """Whether what was named is a file that each writing replaces."""
-    return not is_stdout(name) and not _is_special(Path(name))
 
 
 def _is_special(path: Path) -> bool:

@@ -270,8 +270,8 @@ def _one_each(name: str, hook: Hook, shape: Any, width: int) -> Any:
 
 
 def _jitted(function: Callable[..., Any], platform: str, *static: str) -> Any:
-    """A function for a platform; it keeps arguments it makes no use of, so that programs of one text take the same."""
-    return jax.jit(function, static_argnames=static, keep_unused=True, compiler_options=compiler.options(platform))
+    """A function for a platform."""
+    return jax.jit(function, static_argnames=static, compiler_options=compiler.options(platform))
 
 
 @cache

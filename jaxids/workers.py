@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import cycle
+from threading import RLock
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from jaxids import apart, compiler, executables, faults, nodes, policies, ways
+from jaxids import apart, faults, nodes, policies, ways
 from jaxids.policies.alike import alike
 from jaxids.problems import Changing, Instance, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
@@ -23,6 +24,7 @@ __all__ = ["Run", "Tile", "cores", "placed", "prepared", "run"]
 
 Program = Callable[[int], Any]  # a tile by the number of its first trial
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
+_lowering = RLock()  # a hook that is traced may simulate
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,17 @@ def _default_precision(leaf: Any) -> Array:
 def placed(tree: Any, device: Any) -> Any:
     """A problem, a policy and a key on a device, every number of one kind."""
     return jax.device_put(jax.tree.map(_default_precision, tree), device)
+
+
+def _compile(jitted: Any, *arguments: Any, **static: Any) -> Callable[..., Any]:
+    """Compile a jitted function for arguments like these; the result takes no static ones.
+
+    JAX compiles what it has lowered once, and other threads wait for it. Two threads may lower the same function twice
+    (JAX 0.8), so they take turns at that.
+    """
+    with _lowering:
+        lowered = jitted.lower(*arguments, **static)
+    return lowered.compile()
 
 
 @dataclass
@@ -80,21 +93,17 @@ class Run:
     def _program(self, device: Any, problem: Problem, policy: policies.Policy, key: Key[Array, ""]) -> Program:
         """The tile by its first trial; on a CPU its beginning is a program of its own, which policies share."""
         at, static = self.at, self.static  # a program that knew the run would keep its problem in memory
-
-        def made(jitted: Any, *arguments: Any, **static: Any) -> Any:
-            return executables.compiled(jitted, arguments, static, compiler.options(device.platform), device)
-
         if device.platform != "cpu":
-            whole = made(compiled(device.platform), problem, policy, key, 0, at, width=self.width, **static)
+            whole = _compile(compiled(device.platform), problem, policy, key, 0, at, width=self.width, **static)
             return lambda first: whole(problem, policy, key, first, at)
         begin, rest = halves(device.platform)
         given = {"width": self.width, "kinds": nodes.kinds(problem)}
         trials = begin.eval_shape(problem, key, 0, **given)
-        begins = made(begin, problem, key, 0, **given)
+        begins = _compile(begin, problem, key, 0, **given)
         if isinstance(trials.instance, Instance):
             policy = placed(alike(policy, len(trials.instance.rho)), device)
             static = static | {"kinds": nodes.kinds((problem, policy))}
-        plays = made(rest, problem, policy, trials, at, **static)
+        plays = _compile(rest, problem, policy, trials, at, **static)
         return lambda first: plays(problem, policy, begins(problem, key, first), at)
 
     def tiles(self, indices: Iterable[int] | None = None) -> Iterator[Tile]:

@@ -21,15 +21,13 @@ install_import_hook(
 
 # Programs that several modules or processes run are compiled once, also by the next run of the suite. One that a
 # process reads while another is writing it is compiled by both.
-KEPT = {
+CACHE = {
     "compilation_cache_dir": str(Path(__file__).parents[1] / "build/programs"),
     "persistent_cache_min_compile_time_secs": 0.3,
 }
-for name, value in KEPT.items():
+for name, value in CACHE.items():
     os.environ[f"JAX_{name.upper()}"] = str(value)  # of processes that tests start
     jax.config.update(f"jax_{name}", value)
-
-from jaxids import executables  # noqa: E402  # after the hook
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("reproducible")
@@ -83,5 +81,4 @@ def _forget():
     """What a module compiled goes with it: the code of a thousand tests is more mappings than Linux gives a process."""
     yield
     jax.clear_caches()
-    executables.forget()
     gc.collect()

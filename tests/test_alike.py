@@ -5,6 +5,7 @@ from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
+import compilations
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +14,6 @@ import pytest
 from jaxids import (
     agents,
     domains,
-    executables,
     information,
     kernels,
     nodes,
@@ -108,7 +108,7 @@ def test_a_policy_that_has_no_like_stays_as_it_is():
 def test_a_search_is_not_made_longer(finite, monkeypatch):
     """On a box DIDS stays what it is; on points it is asked for as one that differs from IDS in a number."""
     rules = []
-    monkeypatch.setattr(workers.executables, "compiled", lambda jitted, given, *_: rules.extend(_rules(given)))
+    monkeypatch.setattr(workers, "_compile", lambda jitted, *given, **_: rules.extend(_rules(given)))
     box = problems.continuous(domains.box([0.0], [1.0]), lambda x: x[0], 0.5)
     given = {"key": jax.random.key(0), "trials": 2, "at": np.array([3], np.int32)}
     problem = problems.unit_ball(3, 2) if finite else box
@@ -143,12 +143,11 @@ def test_results_are_those_of_the_policy_itself(problem, monkeypatch):
 @pytest.mark.parametrize("names", PROGRAMS, ids=" ".join)
 def test_policies_that_are_alike_run_as_one_program(names):
     problem, found = problems.unit_ball(5, 2, (0.1, 1.0)), {}
-    executables.forget()
     jax.clear_caches()
-    before = executables.count()
+    before = compilations.count()
     for name in names:
         found[name] = simulate(problem, policies.PAPER[name], key=jax.random.key(0), trials=3, steps=30).final
-    assert executables.count() - before == 2  # how trials begin is one of its own
+    assert compilations.count() - before == 2  # how trials begin is one of its own
     assert len({tuple(final) for final in found.values()}) == len(names)
 
 

@@ -68,9 +68,7 @@ def test_a_dataclass_comes_back_as_it_was():
 def test_rules_that_jax_registered_are_told_apart(monkeypatch):
     """By what programs are asked for with, those of how trials begin as well."""
     asked = []
-    monkeypatch.setattr(
-        workers.executables, "compiled", lambda jitted, given, static, *_: asked.append(static["kinds"])
-    )
+    monkeypatch.setattr(workers, "_compile", lambda jitted, *given, **static: asked.append(static["kinds"]))
     problem = problems.unit_ball(3, 2)
     for rule in (First, Second):
         given = {"key": jax.random.key(0), "trials": 2, "at": np.array([3], np.int32)}

@@ -3,12 +3,13 @@
 import dataclasses
 from functools import partial
 
+import compilations
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import executables, information, knowledge, policies, problems, ratio, series, simulate
+from jaxids import information, knowledge, policies, problems, ratio, series, simulate
 from jaxids.policies import elimination
 
 KEY = jax.random.key(4)
@@ -92,10 +93,10 @@ def test_a_rule_for_one_trial_is_lifted_with_its_memory():
     ],
 )
 def test_functions_that_mix_trials_are_refused_before_the_run(policy, more, said):
-    before = executables.count()
+    before = compilations.count()
     with pytest.raises(ValueError, match=rf"^{said}"):
         run(policy, **more)
-    assert executables.count() == before
+    assert compilations.count() == before
 
 
 def test_what_keeps_trials_apart_passes():
@@ -112,9 +113,9 @@ def test_a_sweep_over_a_rule_s_numbers_compiles_once():
     }
     for name, make in makes.items():
         finals = [run(make(0.5)).final]
-        before = executables.count()
+        before = compilations.count()
         finals += [run(make(n)).final for n in (0.1, 1.0, 2.0)]
-        assert executables.count() == before, name
+        assert compilations.count() == before, name
         assert len({final.tobytes() for final in finals}) == 4, name
 
 

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import compilations
 import jax
 import numpy as np
 import pytest
 
-from jaxids import cli, executables, load, policies, problems, simulate
+from jaxids import cli, load, policies, problems, simulate
 from jaxids.experiment import build, bundles, cells, fit, kind, read, run, store, tasks
 from jaxids.report import page
 
@@ -237,9 +238,9 @@ def test_figures_and_page_are_made_again_when_altered(copied):
 def test_numbers_share_one_compilation(tmp_path, finished):
     text = SMALL.replace("delta = [0.01, 0.1]", "lam = [0.5, 2.0]\nrho = [0.3, 0.6]\nseed = [1, 2]")
     (tmp_path / "more.toml").write_text(text)
-    before = executables.count()
+    before = compilations.count()
     run.run([read.read(tmp_path / "more.toml", {"trials": 10})], tmp_path)
-    assert executables.count() == before  # those of the finished run serve
+    assert compilations.count() == before  # those of the finished run serve
 
 
 def test_a_problem_is_built_once_and_not_many_are_kept(tmp_path, monkeypatch):
@@ -496,11 +497,11 @@ def test_files_that_differ_in_numbers_share_their_programs(tmp_path, finished):
     for name, delta, rho in (("one", 0.02, 0.3), ("two", 0.3, 0.7)):
         text = SMALL.replace("[0.01, 0.1]", f"[{delta}]").replace("[problem]", f"[problem]\nrho = {rho}")
         (tmp_path / f"{name}.toml").write_text(text.replace("pulls = true", "points = 30"))
-    before, files = executables.count(), [tmp_path / "one.toml", tmp_path / "two.toml"]
+    before, files = compilations.count(), [tmp_path / "one.toml", tmp_path / "two.toml"]
     run.run([read.read(path, {}) for path in files], tmp_path / "out")
-    assert executables.count() == before + 2  # those of UCB and of W-TS
+    assert compilations.count() == before + 2  # those of UCB and of W-TS
     run.run([read.read(path, {"actions": 6}) for path in files], tmp_path / "more")
-    assert executables.count() == before + 5  # and the beginning of trials of both
+    assert compilations.count() == before + 5  # and the beginning of trials of both
 
 
 def test_a_mistake_in_a_later_cell_loses_no_earlier_one(tmp_path, capsys, monkeypatch):

@@ -7,13 +7,14 @@ import dataclasses
 import subprocess
 import sys
 
+import compilations
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from oracles import loop
 
-from jaxids import draws, executables, policies, problems, ratio, simulate
+from jaxids import draws, policies, problems, ratio, simulate
 from jaxids.simulator import recorded_steps
 
 STEPS, KEY = 200, jax.random.key(3)
@@ -136,13 +137,13 @@ def test_one_compilation_serves_a_sweep():
     ball, fixed = BALL, FIXED
     run(ball, policies.ucb())
     run(fixed, policies.ucb())
-    before, finals = executables.count(), []
+    before, finals = compilations.count(), []
     for numbers in ({"delta": 0.2}, {"lam": 3.0}, {"norm_bound": 2.0}, {"delta": 1e-4, "lam": 2}):
         finals += [run(problem, policies.ucb(**numbers)).final for problem in (ball, fixed)]
     finals.append(run(problems.unit_ball(6, 2, rho=(0.3, 0.4), theta=[0.0, 1.0]), policies.ucb()).final)
     finals.append(run(problems.linear([[1, 0], [0, 1], [0.1, 0]], [1, 0.5], 0.2, rho_bound=3), policies.ucb()).final)
     finals += [run(ball, policies.ucb(), trials=n, steps=t).final for n, t in ((1, 200), (300, 333), (600, 200))]
-    assert executables.count() == before
+    assert compilations.count() == before
     assert len({final.tobytes() for final in finals}) == len(finals)
 
 
@@ -248,11 +249,11 @@ def wrong():
 
 @pytest.mark.parametrize(("name", "bad"), [pytest.param(*case, id=f"{case[0]}-{i}") for i, case in enumerate(wrong())])
 def test_a_wrong_argument_is_named_before_anything_compiles(name, bad):
-    before = executables.count()
+    before = compilations.count()
     good = {"problem": BALL, "policy": policies.ucb(), "key": KEY, "trials": 10, "steps": 10}
     with pytest.raises(ValueError, match=rf"^{name}: got .*; it takes "):
         simulate(**(good | bad))
-    assert executables.count() == before
+    assert compilations.count() == before
 
 
 @pytest.mark.parametrize("wrap", [jax.jit, jax.vmap, jax.grad])

@@ -1,14 +1,17 @@
 """Tiles on workers: asked for late, run one by one or together, and sums over all steps."""
 
 import gc
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
+import compilations
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxids import executables, loops, nodes, policies, problems, simulate, tiles, widths, workers
+from jaxids import loops, nodes, policies, problems, simulate, tiles, widths, workers
 
 KEY = jax.random.key(3)
 BALL = problems.unit_ball(6, 2)
@@ -78,17 +81,28 @@ def test_a_tile_in_two_programs_is_the_tile(problem):
     (tile,) = workers.run(problem, policy, key=KEY, trials=200, at=at)
     series, _, _, _ = tiles.compiled("cpu")(*workers.placed((problem, policy, KEY), None), 0, at, **static, **hooks)
     assert np.array_equal(tile.series["regret"], series["regret"][:, :200])
-    before = executables.count()
+    before = compilations.count()
     list(workers.run(problem, policies.greedy(), key=KEY, trials=200, at=at))
-    assert executables.count() == before + 1
+    assert compilations.count() == before + 1
 
 
-def test_programs_of_one_text_take_the_same_arguments():
-    """What is kept knows which of its arguments it makes no use of, and is found by its text."""
-    functions = [lambda a, b: 2 * a, lambda a, b: 2 * b]
-    kept = {tiles._jitted(each, "cpu").lower(1.0, 2.0).as_text() for each in functions}
-    dropped = {jax.jit(each).lower(1.0, 2.0).as_text() for each in functions}
-    assert (len(kept), len(dropped)) == (2, 1)
+@pytest.mark.parametrize("factor", [2.0, 3.0])
+def test_threads_that_ask_at_once_compile_once(factor):
+    barrier, x = threading.Barrier(4), jnp.arange(3.0)
+
+    @jax.jit
+    def _rest(x):
+        return jax.lax.fori_loop(0, 5, lambda _, y: factor * jnp.sin(y), x)
+
+    def ask(_):
+        barrier.wait()
+        return workers._compile(_rest, x)
+
+    before = compilations.count()
+    with ThreadPoolExecutor(4) as pool:
+        found = [program(x).tolist() for program in pool.map(ask, range(4))]
+    assert compilations.count() == before + 1
+    assert found == 4 * [_rest(x).tolist()]
 
 
 def test_the_width_of_a_tile_is_found_once_for_problems_of_one_shape():

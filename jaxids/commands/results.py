@@ -43,8 +43,10 @@ def add_report(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
+    from jaxids import compilation_cache
     from jaxids.report import page
 
+    compilation_cache.switch_on()  # some trials are simulated again
     page.update(arguments.folder)
 
 

@@ -64,9 +64,10 @@ def _run(arguments: argparse.Namespace) -> None:
         changes |= {"instance": "fresh", "instances": count, "trials": count * changes.get("trials", EACH)}
     out = arguments.out or Path("instances" if count else "results")
     experiments = [read.read(path, changes) for path in read.files(arguments.paths)]
-    from jaxids import checks
+    from jaxids import checks, compilation_cache
 
     checks.devices()
+    compilation_cache.switch_on()
     from jaxids.experiment import run
     from jaxids.report import early, page
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from jaxids import domains, executables, policies, problems
+from jaxids import domains, policies, problems
 from jaxids.experiment import meanings, policy_names
 from jaxids.experiment.keys import Table
 from jaxids.experiment.schema import MOST_POINTS
@@ -51,7 +51,7 @@ def _built(text: str, precision: str) -> Problem:
     table = json.loads(text)
     problem: Any = KINDS[table["kind"]](table, NOISE[table["noise"]])
     if table.get("instance", "fresh") != "fresh":
-        problem = Fixed(_one_of(problem, key_of(table["instance"])), problem.noise, problem.belief)
+        problem = Fixed(_drawn(problem, key_of(table["instance"])), problem.noise, problem.belief)
     if "sigma" in table:
         problem = _twice(problem, table["rho"], table["sigma"])
     if "probes" in table:
@@ -173,14 +173,9 @@ def _called(**keys: str) -> Iterator[None]:
         raise ValueError(f"{keys.get(name, name)}:{rest}") from None
 
 
-def _one_of(problem: Problem, key: jax.Array) -> Instance:
-    """An instance, drawn by one program for all seeds and noise ranges."""
-    given = problem, key
-    return executables.compiled(_drawn, given, {}, device=jax.local_devices()[0])(*given)
-
-
-@partial(jax.jit, keep_unused=True)  # as programs are found by their text
+@jax.jit
 def _drawn(problem: Problem, key: jax.Array) -> Instance:
+    """An instance, drawn by one program for all seeds and noise ranges."""
     return problem.draw(key)
 
 

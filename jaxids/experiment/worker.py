@@ -3,7 +3,7 @@
 import time
 from functools import lru_cache
 
-from jaxids import workers
+from jaxids import compilation_cache, workers
 from jaxids.experiment import kind, policy_names, store
 from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import compiled, computed
@@ -37,4 +37,5 @@ def tiles(name: str, content: bytes, count: int, first: int, number: int) -> tup
 @lru_cache(KEPT)
 def _compiled(content: bytes, count: int) -> workers.Run:
     """The run of a cell; threads that ask at once share its program."""
+    compilation_cache.switch_on(quiet=True)
     return compiled(store.from_json(content), count)
