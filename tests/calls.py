@@ -102,6 +102,12 @@ FEW = {jaxids.simulate: 5, problems.continuous: 3, fields.fit: 6}  # values for 
 SHARED = 16  # and of the others
 
 
+def tries(function: Callable[..., Any], at_scale: bool) -> int:
+    """How many wrong values each argument of a function is given: a quarter of them unless at scale."""
+    most = FEW.get(function, SHARED)
+    return most if at_scale else max(1, most // 4)
+
+
 BAD: list[Any] = [
     None,
     "",

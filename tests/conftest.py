@@ -49,6 +49,12 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
 
 
+@pytest.fixture(scope="session")
+def at_scale(request):
+    """Whether slow tests run too: then a test may try more cases than it needs to check its promise once."""
+    return request.config.getoption("slow")
+
+
 @pytest.fixture
 def no_process_left():
     """Processes that the test has started end with it."""

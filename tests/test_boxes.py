@@ -85,7 +85,12 @@ RULES = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+def at_scale(names, fast):
+    """Parameters of which some are run each time, and the others with --slow."""
+    return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.fixture(scope="module", params=at_scale(CASES, ["kernel, square"]))
 def searched(request):
     """For every posterior: what was found on the domain, and the best of a fine grid."""
     domain, kernel, noise, grid = CASES[request.param]
@@ -172,12 +177,17 @@ def rastrigin(x):
     ("function", "dim", "largest"),
     [
         (lambda x: -jnp.sum(jnp.sqrt(jnp.abs(x - 0.3))), 1, 0),
-        (lambda x: -jnp.sum(jnp.sqrt(jnp.abs(x - 0.3))), 3, 0),
-        (lambda x: -jnp.sum(jnp.abs(x - 0.7)), 3, 0),
-        (functions.ackley, 4, 0),
         (functions.branin, 2, -0.397887),
-        (functions.hartmann3, 3, 3.86278),
-        (rastrigin, 3, 0),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (lambda x: -jnp.sum(jnp.sqrt(jnp.abs(x - 0.3))), 3, 0),
+                (lambda x: -jnp.sum(jnp.abs(x - 0.7)), 3, 0),
+                (functions.ackley, 4, 0),
+                (functions.hartmann3, 3, 3.86278),
+                (rastrigin, 3, 0),
+            )
+        ),
     ],
 )
 def test_a_maximum_is_found_at_a_cusp_or_among_many(function, dim, largest):
@@ -193,7 +203,7 @@ ON_GRID = {
 }
 
 
-@pytest.mark.parametrize("name", ON_GRID)
+@pytest.mark.parametrize("name", at_scale(ON_GRID, ["IDS-UCB", "explore then commit"]))
 def test_regret_is_that_on_a_fine_grid(name):
     policy, points = ON_GRID[name], functions.grid(1, 150)
     fine = problems.rkhs(points, np.asarray(jax.vmap(wave)(jnp.asarray(points))), rising, KERNEL)
@@ -208,7 +218,7 @@ def test_regret_is_that_on_a_fine_grid(name):
         assert abs(here.mean[t] - there.mean[t]) < 4.5 * error + 0.01 * there.mean[t] + 0.01
 
 
-@pytest.mark.parametrize("name", ["FW-TS", "DIDS-F", "IDS-TS", "IDS-E"])
+@pytest.mark.parametrize("name", at_scale(["FW-TS", "DIDS-F", "IDS-TS", "IDS-E"], ["IDS-TS"]))
 def test_the_other_families_play_inside_a_ball(name):
     options = {"key": KEY, "trials": 2, "steps": 6, "at": range(1, 7)}
     result = simulate(PLANE, policies.PAPER[name], record=action_of, **options)

@@ -1,6 +1,7 @@
 """No run goes on with NaN, an action that there is not, a negative gap or gain, or a sum that wraps around."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +18,22 @@ def run(policy=policies.PAPER["W-UCB"], problem=PROBLEM, steps=20, **more):
     return simulate(problem, policy, key=KEY, trials=300, steps=steps, **more)
 
 
-def later(band, bad, level=9):
-    """A gain that is I^F until much has been observed in the lane, and then bad at one action."""
-    seen = band.belief.log_det(band.state) > level
-    return jnp.where((jnp.arange(6)[:, None] == 3) & seen, bad, jnp.log1p(band.var / band.rho**2))
+def numbers(*names):
+    """Register a dataclass as a pytree of numbers, so that those which differ in numbers share a program."""
+    return partial(jax.tree_util.register_dataclass, data_fields=names, meta_fields=())
+
+
+@numbers("bad", "level")
+@dataclasses.dataclass(frozen=True)
+class Later:
+    """A gain or gap that is I^F until much has been observed in the lane, and then bad at one action."""
+
+    bad: float
+    level: float
+
+    def __call__(self, band, stream=None):
+        seen = band.belief.log_det(band.state) > self.level
+        return jnp.where((jnp.arange(6)[:, None] == 3) & seen, self.bad, jnp.log1p(band.var / band.rho**2))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e-3])
@@ -28,10 +41,10 @@ def test_a_gain_or_gap_that_is_no_number_at_one_action_ends_the_run(bad):
     with pytest.raises(
         ValueError, match=r"^gain: NaN, infinite or negative, at step .* of trial .*; it takes numbers ≥ 0"
     ):
-        run(policies.ids(lambda band, stream: later(band, bad)))
+        run(policies.ids(Later(bad, 9.0)))
     said = r"^gap: (NaN, infinite or negative, at step .* of trial|got .*, which gives (nan|-0.001)); it takes"
     with pytest.raises(ValueError, match=said.replace("trial", "trial .*", 1)):
-        run(policies.ids(information.f, gap=lambda band: later(band, bad, level=1)))
+        run(policies.ids(information.f, gap=Later(bad, 1.0)))
 
 
 @pytest.mark.parametrize("name", ["UCB", "W-TS", "FW-TS", "IDS-UCB", "DIDS-F", "IDS-E"])
@@ -44,13 +57,21 @@ def test_numbers_beyond_the_precision_end_the_run(name):
             run(dataclasses.replace(policies.PAPER[name], norm_bound=3e38))
 
 
+@numbers("action")
+@dataclasses.dataclass(frozen=True)
+class Plays:
+    """A rule that plays one action once something has been observed."""
+
+    action: int
+
+    def __call__(self, band, stream):
+        return policies.Choice(jnp.where(band.belief.log_det(band.state) > 1, self.action, band.ucb))
+
+
 @pytest.mark.parametrize("action", [-1, 6, 99])
 def test_an_action_that_there_is_not_ends_the_run(action):
-    def rule(band, stream):
-        return policies.Choice(jnp.where(band.belief.log_det(band.state) > 1, action, band.ucb))
-
     with pytest.raises(ValueError, match=r"^policy: its rule gave an action that there is not, at step .* of trial"):
-        run(policies.Policy(rule))
+        run(policies.Policy(Plays(jnp.int32(action))))
 
 
 def test_a_rule_that_does_not_say_what_it_decided_by_is_held_to_the_upper_bounds():
@@ -72,14 +93,22 @@ def test_what_a_rule_returns_is_checked(rule, said):
         run(policies.Policy(rule))
 
 
+@numbers("weight")
+@dataclasses.dataclass(frozen=True)
+class Weighs:
+    """A solver that gives one weight, whatever the gaps and gains."""
+
+    weight: float
+
+    def __call__(self, gap, gain):
+        mix = ratio.single(gap, gain)
+        return mix._replace(weight=jnp.full_like(mix.weight, self.weight))
+
+
 @pytest.mark.parametrize("weight", [np.nan, 1.5, -0.1])
 def test_a_weight_that_is_none_ends_the_run(weight):
-    def solver(gap, gain):
-        mix = ratio.single(gap, gain)
-        return mix._replace(weight=jnp.full_like(mix.weight, weight))
-
     with pytest.raises(ValueError, match=r"^solver: its weight is not in \[0, 1\], at step 1 of trial 0"):
-        run(policies.ids(information.f, solver=solver))
+        run(policies.ids(information.f, solver=Weighs(weight)))
 
 
 def test_noise_that_is_no_number_ends_the_run():

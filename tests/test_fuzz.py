@@ -18,7 +18,7 @@ from jaxids import cli
 from jaxids.experiment import claims, read, run, schema
 from jaxids.report import page
 
-FILES, ASSIGNMENTS, BUILT = 4000, 400, 80
+FILES, ASSIGNMENTS, BUILT = {True: 4000, False: 600}, {True: 400, False: 100}, {True: 80, False: 16}  # at scale, or not
 KEYS = {
     *schema.TOP,
     *schema.CURVES,
@@ -50,10 +50,10 @@ def told(faults: list) -> str:
 
 
 @pytest.fixture(scope="module")
-def mutants() -> list[bytes]:
+def mutants(at_scale) -> list[bytes]:
     """Files gone wrong."""
     rng, originals = np.random.default_rng(1), mutations.originals()
-    return [mutations.mutant(rng, originals[i % len(originals)]) for i in range(FILES)]
+    return [mutations.mutant(rng, originals[i % len(originals)]) for i in range(FILES[at_scale])]
 
 
 def test_a_file_reads_or_is_refused_by_name(tmp_path, mutants):
@@ -69,7 +69,7 @@ def test_a_file_reads_or_is_refused_by_name(tmp_path, mutants):
             faults.append(f"{type(error).__name__}: {str(error)[:200]} from {source[:300]!r}")
     faults = list(filter(None, faults))
     assert not faults, told(faults)
-    assert FILES / 20 < fine < FILES / 2  # neither all right nor all wrong
+    assert len(mutants) / 20 < fine < len(mutants) / 2  # neither all right nor all wrong
 
 
 def _built(path) -> Iterator[read.Experiment]:
@@ -91,9 +91,9 @@ def _built(path) -> Iterator[read.Experiment]:
             yield dataclasses.replace(experiment, cells=[cell])
 
 
-def test_what_reads_is_built_or_refused_by_name(tmp_path):
+def test_what_reads_is_built_or_refused_by_name(tmp_path, at_scale):
     path, faults, fine = tmp_path / "some.toml", [], 0
-    for experiment, _ in zip(_built(path), range(BUILT), strict=False):
+    for experiment, _ in zip(_built(path), range(BUILT[at_scale]), strict=False):
         try:
             run.jobs_of(experiment, tmp_path)
             fine += 1
@@ -103,15 +103,15 @@ def test_what_reads_is_built_or_refused_by_name(tmp_path):
             faults.append(f"{type(error).__name__}: {str(error)[:200]} from {experiment.source}")
     faults = list(filter(None, faults))
     assert not faults, told(faults)
-    assert 0 < fine < BUILT
+    assert 0 < fine < BUILT[at_scale]
 
 
-def test_assignments_are_taken_or_refused_by_name(tmp_path, monkeypatch, capsys):
+def test_assignments_are_taken_or_refused_by_name(tmp_path, monkeypatch, capsys, at_scale):
     monkeypatch.setattr(run, "run", lambda *_, **__: 0)
     monkeypatch.setattr(page, "update", lambda *_: None)
     rng, path, faults, taken = np.random.default_rng(3), tmp_path / "some.toml", [], 0
     path.write_text(mutations.PAIRS, encoding="utf-8")
-    for _ in range(ASSIGNMENTS):
+    for _ in range(ASSIGNMENTS[at_scale]):
         text = mutations.assignment(rng)
         try:
             code, said = cli.main(["run", str(path), "--set", text]), capsys.readouterr().err
@@ -124,13 +124,13 @@ def test_assignments_are_taken_or_refused_by_name(tmp_path, monkeypatch, capsys)
         if said.count("\n") != (code == 2) or not (code == 0 or refused):
             faults.append((text[:100], code, said[:300]))
     assert not faults, told(faults)
-    assert 0 < taken < ASSIGNMENTS
+    assert 0 < taken < ASSIGNMENTS[at_scale]
 
 
-def test_runs_end_well_or_with_one_line(tmp_path, capsys):
+def test_runs_end_well_or_with_one_line(tmp_path, capsys, at_scale):
     path, rng = tmp_path / "some.toml", np.random.default_rng(4)
     path.write_text(mutations.LINEAR, encoding="utf-8")
-    for i in range(8):
+    for i in range(8 if at_scale else 2):
         changes = [
             f"{name}={rng.choice(['1e-38', '1e-19', '1e-6', '0.9', '1e6', '1e18', '1e37'])}" for name in ("lam", "rho")
         ]
@@ -143,13 +143,13 @@ def test_runs_end_well_or_with_one_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("function", "good"), calls.CALLS, ids=[function.__name__ for function, _ in calls.CALLS])
-def test_a_call_works_or_names_the_argument(function, good, tmp_path, monkeypatch):
+def test_a_call_works_or_names_the_argument(function, good, tmp_path, monkeypatch, at_scale):
     monkeypatch.chdir(tmp_path)
     public = calls.public(function)
     rng = np.random.default_rng(zlib.crc32(public.__qualname__.encode()))
     parameters, faults = set(inspect.signature(public).parameters), []
     for name in good:
-        for i in rng.choice(len(calls.BAD), calls.FEW.get(function, calls.SHARED), replace=False):
+        for i in rng.choice(len(calls.BAD), calls.tries(function, at_scale), replace=False):
             bad = calls.BAD[i]
             try:
                 given = public(**good | {name: bad})

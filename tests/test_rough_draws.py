@@ -76,7 +76,7 @@ def supremum(rng, values, variance):
     return np.max((left + right + np.sqrt((left - right) ** 2 - 2 * variance * np.log(uniform))) / 2, axis=0)
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=["much noise", pytest.param("little noise", marks=pytest.mark.slow)])
 def interval(request):
     """A field, and what a fine grid says of its draws: where they are largest, how large there, and at all."""
     rng, (rho, lam) = np.random.default_rng(3), CASES[request.param]
@@ -117,6 +117,7 @@ def test_draws_that_are_joint_at_a_grid_only_are_told_apart(interval):
     assert np.mean(np.isin(action[:, 0], field.state.points[:, 0])) > 0.02
 
 
+@pytest.mark.slow
 def test_in_two_dimensions_too():
     """Each coordinate of the best point; the value is above a grid's, which the control's is not."""
     rng, kernel, count = np.random.default_rng(4), kernels.matern12(0.5), 1500
