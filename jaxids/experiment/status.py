@@ -104,12 +104,12 @@ def _asked(folder: Path, setting: Table, table: Table) -> int:
     if not rule:
         return trials
     stops = Stops(rule, width, trials)
-    stops.look(cells.look(folder, -(-trials // width), partial(sound.summary, setting, None)).where)
+    stops.look(cells.look(folder, -(-trials // width), partial(sound.check_tiles, setting, None)).where)
     return min(trials, stops.tiles * width) if stops.tiles else trials
 
 
 def _cell(folder: Path, name: str, setting: Table, trials: int, read: bool) -> Cell:
-    count, fits = -(-trials // setting["width"]), partial(sound.summary, setting, None)
+    count, fits = -(-trials // setting["width"]), partial(sound.check_tiles, setting, None)
     done, damaged = cells.sound(folder, count, fits) if read else (cells.finished(folder, count), [])
     return Cell(name, setting["width"], setting["steps"], trials, len(done), tuple(damaged))
 
