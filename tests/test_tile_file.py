@@ -66,7 +66,10 @@ def path(tmp_path):
     return tmp_path / "cell" / "00005-00007.npz"
 
 
-def test_tiles_come_back(path):
+@pytest.mark.parametrize("small", [tile_file.SMALL, 0])
+def test_tiles_come_back(path, monkeypatch, small):
+    """Of files that are read at once, and of others."""
+    monkeypatch.setattr(tile_file, "SMALL", small)
     file = tile_file.open_tiles(path)
     assert (file.cell, file.indices) == ("cell", range(5, 8))
     for index in file.indices:

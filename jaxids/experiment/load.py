@@ -118,10 +118,11 @@ def _summed(
     """The series of tiles, summed in their order, and a digest of what they are made from."""
     kept, digest, left = {name: _Kept(len(trials)) for name in names}, hashlib.sha256(), len(trials)
     before = first = next(iter(where.values()))
+    width = first.summary("regret", first.first)[0].trials
     for index, file in where.items():
         if file is not before and not np.array_equal(file.steps, first.steps):
             raise store.damaged(file.path, "its steps are not of this cell")
-        before, width = file, file.summary("regret", index)[0].trials
+        before = file
         cut = _tile(path, file, index, fits) if left < width else None  # not all of its trials are asked for
         for name, series in kept.items():
             if cut is None:

@@ -28,6 +28,7 @@ __all__ = ["Arrays", "TileFile", "open_tiles", "record_of", "write"]
 
 TILES, SUMMARY, INDEX = "tiles.npy", "summary.npy", "index.json"
 DIGEST = 64  # hexadecimal digits of a SHA-256
+SMALL = 2**18  # bytes of a file that is read at once, which takes less time than five reads
 Arrays = dict[str, np.ndarray]
 
 
@@ -186,7 +187,8 @@ def open_tiles(path: Path) -> TileFile:
     store.check_regular(path)
     with path.open("rb") as file:
         try:
-            return _read(path, file)
+            content = file.read(SMALL)
+            return _read(path, io.BytesIO(content) if len(content) < SMALL else file)
         except Exception as error:  # readers of zip files and of arrays raise nearly every kind there is
             raise store.damaged(path, f"it is no tile file ({error})") from None
 
