@@ -7,11 +7,13 @@ import threading
 
 import numpy as np
 import pytest
-from test_bundles import other
+from test_tile_file import flip, other
 
-from jaxids.experiment import bundles, cells, store
+from jaxids.experiment import cells, store
 
-FITS = bundles.Bundle.summary
+
+def fits(file):
+    """Every file is of the cell."""
 
 
 @pytest.fixture
@@ -24,29 +26,24 @@ def names(cell):
 
 
 def regrets(cell, indices):
-    return [tile["regret"] for tile in cells.tiles(cell, indices, FITS)]
+    return [tile["regret"] for tile in cells.tiles(cell, indices, fits)]
 
 
 def expected(indices):
     return [other(index)["regret"] for index in indices]
 
 
-def old(cell, index):
-    """A tile as stores of before 0.5 have it."""
-    store.seal(cell / f"{index:05d}.npz", bundles.encoded(cell.name, other(index)))
-
-
 def test_finished_tiles_become_one_file_whatever_they_came_in(cell, tmp_path):
     cells.write(cell, 0, [other(0)])
-    old(cell, 1)
+    cells.write(cell, 1, [other(1)])
     cells.write(cell, 2, [other(2), other(3)])
     assert cells.finished(cell, 9) == {0, 1, 2, 3}
-    cells.pack(cell, 5, FITS)
-    assert len(names(cell)) == 4  # one is missing yet, so they stay as they are
+    cells.pack(cell, 5, fits)
+    assert len(names(cell)) == 3  # one is missing yet, so they stay as they are
     cells.write(cell, 4, [other(4)])
     before = regrets(cell, range(5))
-    cells.pack(cell, 5, FITS)
-    assert names(cell) == ["00000-00004.tiles"]
+    cells.pack(cell, 5, fits)
+    assert names(cell) == ["00000-00004.npz"]
     assert all(map(np.array_equal, before, expected(range(5))))
     assert all(map(np.array_equal, regrets(cell, range(5)), before))
     cells.write(tmp_path / "at once" / "cell", 0, [other(k) for k in range(5)])
@@ -55,75 +52,70 @@ def test_finished_tiles_become_one_file_whatever_they_came_in(cell, tmp_path):
 
 def test_blocks_are_packed_as_they_are_finished_and_more_tiles_join_the_last(cell, monkeypatch):
     monkeypatch.setattr(cells, "BLOCK", 4)
-    writer = cells.Writer(cell, FITS)
+    writer = cells.Writer(cell, fits)
     for index in range(6):
         writer.add(index, other(index))
     writer.flush()
-    assert "00000-00003.tiles" in names(cell)
-    cells.pack(cell, 6, FITS)
-    assert names(cell) == ["00000-00003.tiles", "00004-00005.tiles"]
+    assert "00000-00003.npz" in names(cell)
+    cells.pack(cell, 6, fits)
+    assert names(cell) == ["00000-00003.npz", "00004-00005.npz"]
     cells.write(cell, 6, [other(6)])
-    cells.pack(cell, 7, FITS)
-    assert names(cell) == ["00000-00003.tiles", "00004-00006.tiles"]
-    cells.pack(cell, 5, FITS)  # fewer are asked for: nothing is lost
-    assert names(cell) == ["00000-00003.tiles", "00004-00006.tiles"]
+    cells.pack(cell, 7, fits)
+    assert names(cell) == ["00000-00003.npz", "00004-00006.npz"]
+    cells.pack(cell, 5, fits)  # fewer are asked for: nothing is lost
+    assert names(cell) == ["00000-00003.npz", "00004-00006.npz"]
     assert all(map(np.array_equal, regrets(cell, range(7)), expected(range(7))))
 
 
 def test_tiles_that_come_quickly_share_a_file_and_slow_ones_do_not_wait(cell, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(cells.time, "monotonic", lambda: now[0])
-    writer = cells.Writer(cell, FITS)
+    writer = cells.Writer(cell, fits)
     for index, seconds in enumerate([0, 0.2, 0.2, 0.2, 5, 5]):
         now[0] += seconds
         writer.add(index, other(index))
-    assert names(cell) == ["00000-00003.tiles", "00004.tiles", "00005.tiles"]
+    assert names(cell) == ["00000-00003.npz", "00004.npz", "00005.npz"]
     writer.add(6, other(6))
     writer.add(8, other(8))  # does not follow
-    assert "00006.tiles" in names(cell)
+    assert "00006.npz" in names(cell)
     writer.flush()
-    assert names(cell)[-1] == "00008.tiles"
+    assert names(cell)[-1] == "00008.npz"
 
 
 def test_a_sound_copy_serves_in_place_of_a_damaged_one(cell):
     cells.write(cell, 0, [other(k) for k in range(3)])
-    path = cell / "00000-00002.tiles"
-    content = bytearray(path.read_bytes())
-    piece = bundles.opened(path).pieces[1]
-    content[piece.start + 5] ^= 1
-    path.write_bytes(content)
-    assert cells.sound(cell, 3, FITS) == (
+    path = cell / "00000-00002.npz"
+    flip(path, 1)
+    assert cells.sound(cell, 3, fits) == (
         {0, 2},
         [f"{path}: damaged, its checksum does not fit; `jaxids run` mends it"],
     )
     with pytest.raises(store.DamagedError, match="its checksum does not fit"):
         regrets(cell, range(3))
     cells.write(cell, 1, [other(1)])
-    assert cells.sound(cell, 3, FITS)[0] == {0, 1, 2}
-    cells.pack(cell, 3, FITS)
-    assert names(cell) == ["00000-00002.tiles"]
-    assert cells.sound(cell, 3, FITS) == ({0, 1, 2}, [])
+    assert cells.sound(cell, 3, fits)[0] == {0, 1, 2}
+    cells.pack(cell, 3, fits)
+    assert names(cell) == ["00000-00002.npz"]
+    assert cells.sound(cell, 3, fits) == ({0, 1, 2}, [])
     assert all(map(np.array_equal, regrets(cell, range(3)), expected(range(3))))
 
 
 def test_a_file_under_another_name_or_cut_short_is_damage_and_written_again(cell):
     cells.write(cell, 0, [other(0), other(1)])
-    os.rename(cell / "00000-00001.tiles", cell / "00003-00004.tiles")
-    found = cells.look(cell, 9, FITS)
+    os.rename(cell / "00000-00001.npz", cell / "00003-00004.npz")
+    found = cells.look(cell, 9, fits)
     assert not found.where
     assert "its name is not its own" in str(found.damaged[0])
     cells.write(cell, 3, [other(3), other(4)])
     cells.write(cell, 0, [other(0)])
-    (cell / "00000.tiles").write_bytes(b"")
+    (cell / "00000.npz").write_bytes(b"")
     cells.write(cell, 0, [other(0)])
-    assert cells.sound(cell, 9, FITS) == ({0, 3, 4}, [])
+    assert cells.sound(cell, 9, fits) == ({0, 3, 4}, [])
 
 
-def test_a_checksum_that_is_gone_makes_an_old_tile_unfinished(cell):
-    old(cell, 0)
-    (cell / "00000.npz.sha256").unlink()
-    assert cells.finished(cell, 1) == set()
-    for stranger in ("1.tiles", "00000 (copy).tiles", "00002-00001.tiles", "x.npz"):
+def test_files_of_other_names_hold_no_tiles(cell):
+    cell.mkdir()
+    for stranger in ("1.npz", "00000 (copy).npz", "00002-00001.npz", "x.npz", "00000.tiles"):
         (cell / stranger).touch()
     assert cells.finished(cell, 9) == set()
 
@@ -135,7 +127,7 @@ def test_a_reader_meets_a_packer_and_misses_nothing(cell, monkeypatch):
     def reader():
         while not done.is_set():
             before = cells.finished(cell, 64)
-            found = cells.look(cell, 64, FITS)
+            found = cells.look(cell, 64, fits)
             read = regrets(cell, sorted(found.where)[:20])
             if not before <= set(found.where) or found.damaged or len(read) != min(20, len(found.where)):
                 failed.append(before)
@@ -145,7 +137,7 @@ def test_a_reader_meets_a_packer_and_misses_nothing(cell, monkeypatch):
     try:
         for index in range(64):
             cells.write(cell, index, [other(index)])
-            cells.pack(cell, 8 * (index // 8 + 1), FITS)
+            cells.pack(cell, 8 * (index // 8 + 1), fits)
     finally:
         done.set()
         thread.join()
@@ -157,8 +149,8 @@ KILLED = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from test_bundles import other
-from jaxids.experiment import bundles, cells
+from test_tile_file import other
+from jaxids.experiment import cells
 cell, count, nth = Path(sys.argv[1]), iter(range(1000)), int(sys.argv[2])
 for index in range(4):
     cells.write(cell, index, [other(index)])
@@ -168,7 +160,7 @@ for name in ("open", "fsync", "link", "unlink"):
             os.kill(os.getpid(), 9)
         return real(*arguments, **more)
     setattr(os, name, dying)
-cells.pack(cell, 4, bundles.Bundle.summary)
+cells.pack(cell, 4, lambda file: None)
 """
 
 
@@ -178,17 +170,17 @@ def test_a_packer_that_is_killed_anywhere_loses_nothing(cell, nth):
     assert (ended.returncode == 0) == (nth >= 9)  # fsync, link, unlink of the part, the folder's two, four tiles
     assert all(map(np.array_equal, regrets(cell, range(4)), expected(range(4))))
     store.clean(cell)
-    cells.pack(cell, 4, FITS)
-    assert names(cell) == ["00000-00003.tiles"]
+    cells.pack(cell, 4, fits)
+    assert names(cell) == ["00000-00003.npz"]
 
 
 def test_two_packers_at_once_end_with_one_file(cell, tmp_path):
     for index in range(4):
         cells.write(cell, index, [other(index)])
-    both = [threading.Thread(target=cells.pack, args=(cell, 4, FITS)) for _ in range(4)]
+    both = [threading.Thread(target=cells.pack, args=(cell, 4, fits)) for _ in range(4)]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join()
-    assert names(cell) == ["00000-00003.tiles"]
-    assert cells.sound(cell, 4, FITS) == ({0, 1, 2, 3}, [])
+    assert names(cell) == ["00000-00003.npz"]
+    assert cells.sound(cell, 4, fits) == ({0, 1, 2, 3}, [])

@@ -92,12 +92,12 @@ def test_arrays_name_no_curve(folder):
 
 def test_only_tiles_that_are_there_are_looked_for(tmp_path, monkeypatch):
     """Of 10⁹ trials nearly all may be missing."""
-    asked, summary = [], sound.summary
-    monkeypatch.setattr(sound, "summary", lambda *given: asked.append(given[-1].first) or summary(*given))
+    asked, check = [], sound.check_tiles
+    monkeypatch.setattr(sound, "check_tiles", lambda *given: asked.append(given[-1].first) or check(*given))
     stored(tmp_path, [("UCB", {}, {}, np.ones(600)), ("TS", {}, {}, np.ones(600))], missing={("UCB", 1)})
     record = tmp_path / "made" / "experiment.json"
     store.seal(record, store.as_json(json.loads(record.read_text()) | {"trials": 10**9}))
-    for stranger in ("1.tiles", "00000 (copy).tiles", "x.npz"):
+    for stranger in ("1.npz", "00000 (copy).npz", "x.npz"):
         (next((tmp_path / "made" / "tiles").glob("UCB-*")) / stranger).touch()
     results = load(tmp_path)
     assert asked == [0, 2, 0, 1, 2]

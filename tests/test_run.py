@@ -14,9 +14,10 @@ import compilations
 import jax
 import numpy as np
 import pytest
+from test_tile_file import flip
 
 from jaxids import cli, load, policies, problems, simulate
-from jaxids.experiment import build, bundles, cells, fit, kind, read, run, store, tasks
+from jaxids.experiment import build, cells, fit, kind, read, run, store, tasks, tile_file
 from jaxids.report import page
 
 SMALL = """
@@ -110,15 +111,17 @@ def test_another_experiment_under_the_same_name_keeps_the_tiles_of_the_first(cop
 @pytest.mark.parametrize("damage", ["truncate", "flip", "summary", "remove", "cell", "another", "record"])
 def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
     before = snapshot(copied / "out")
-    tile = sorted((copied / "out").rglob("*.tiles"))[1]
+    tile = sorted((copied / "out").rglob("*.npz"))[1]
     if damage == "truncate":
         tile.write_bytes(tile.read_bytes()[:-10])
-    elif damage in ("flip", "summary"):
-        content, bundle = bytearray(tile.read_bytes()), bundles.opened(tile)
-        content[(bundle.last if damage == "summary" else bundle.pieces[1]).start + 100] ^= 4
+    elif damage == "flip":
+        flip(tile, 1)
+    elif damage == "summary":
+        content = bytearray(tile.read_bytes())
+        content[content.index(b"summary.npy") + 500] ^= 4
         tile.write_bytes(content)
     elif damage == "another":
-        tile.write_bytes(sorted((copied / "out").rglob("*.tiles"))[-1].read_bytes())
+        tile.write_bytes(sorted((copied / "out").rglob("*.npz"))[-1].read_bytes())
     elif damage == "record":
         tile = copied / "out" / "small" / "experiment.json"
         tile.write_text(tile.read_text().replace("600", "300"))
@@ -139,10 +142,8 @@ def test_damage_is_noticed_named_and_mended(copied, damage, capsys):
 def test_a_curve_comes_from_summaries_so_a_damaged_tile_does_not_change_it(copied):
     """What is read is checked; `jaxids run` and `jaxids status` read every byte."""
     before = load(copied / "out")["small-delta=0.1/UCB"]
-    tile = sorted((copied / "out").rglob("*.tiles"))[0]
-    content = bytearray(tile.read_bytes())
-    content[bundles.opened(tile).pieces[0].start + 9] ^= 4
-    tile.write_bytes(content)
+    tile = sorted((copied / "out").rglob("*.npz"))[0]
+    flip(tile, 0)
     after = load(copied / "out")["small-delta=0.1/UCB"]
     assert np.array_equal(before.mean, after.mean)
     assert np.array_equal(before.final, after.final)
@@ -417,8 +418,9 @@ def test_a_cell_stops_at_its_standard_error_whoever_computed_its_tiles(tmp_path,
     assert again(tmp_path) == 0
     assert [len(curve.final) for curve in load(tmp_path / "out")] == [len(curve.final) for curve in found]
     for cell in (tmp_path / "out" / "small" / "tiles").iterdir():
-        (old,) = (path for path in cell.glob("*.tiles"))
-        tiles = list(cells.tiles(cell, range(bundles.opened(old).indices.stop), bundles.Bundle.summary))
+        (old,) = (path for path in cell.glob("*.npz"))
+        file = tile_file.open_tiles(old)
+        tiles = [file.arrays(index) for index in file.indices]
         old.unlink()
         cells.write(cell, 1, tiles[1:])  # the first is missing, more than it takes are there
     assert again(tmp_path) == 0
@@ -434,10 +436,8 @@ def test_a_damaged_tile_of_a_cell_that_has_stopped_is_mended(tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[-1].endswith("nothing is left to do")
     assert all(line.endswith(" trials, done") for line in said[:-1])
-    file = next((tmp_path / "out").glob("small/tiles/UCB-*/*.tiles"))
-    content = bytearray(file.read_bytes())
-    content[bundles.opened(file).pieces[1].start + 50] ^= 1  # a byte of a tile, not of the summary
-    file.write_bytes(content)
+    file = next((tmp_path / "out").glob("small/tiles/UCB-*/*.npz"))
+    flip(file, 1)  # a byte of a tile, not of the summary
     assert cli.main(["status", str(tmp_path / "out")]) == 0
     assert ", 1 of " in capsys.readouterr().out
     assert run.run([read.read(tmp_path / "small.toml")], tmp_path / "out") == 1
@@ -516,7 +516,7 @@ def test_a_mistake_in_a_later_cell_loses_no_earlier_one(tmp_path, capsys, monkey
     (tmp_path / "late.toml").write_text(SMALL.replace("[0.01, 0.1]", "[0.01]"))
     assert cli.main(["run", str(tmp_path / "late.toml"), "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.endswith("W-TS: problem: got nothing\n")
-    kept = {path.parent.name: cells.finished(path.parent, 9) for path in (tmp_path / "out").rglob("*.tiles")}
+    kept = {path.parent.name: cells.finished(path.parent, 9) for path in (tmp_path / "out").rglob("*.npz")}
     assert [(name[:4], found) for name, found in kept.items()] == [("UCB-", {0, 1, 2})]
 
 

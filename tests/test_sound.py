@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
+import re
 
 import numpy as np
 import pytest
 from curves import STEPS, stored
 
 from jaxids import cli, load
-from jaxids.experiment import bundles, cells, sound, store
+from jaxids.experiment import cells, sound, store, tile_file
 from jaxids.report import markup, page
 
 
@@ -86,6 +87,25 @@ def test_a_record_of_anything_else_is_named_and_left_out(folder, case, capsys, u
     assert len(said) < 1000
 
 
+def test_a_store_of_an_older_version_is_answered_in_one_line_and_stays(folder, capsys, undrawn):
+    path = folder / "made" / "experiment.json"
+    store.seal(path, store.as_json(json.loads(path.read_text()) | {"jaxids": "0.5.2"}))
+    old = next((folder / "made" / "tiles").glob("UCB-*")) / "00000.tiles"
+    old.write_bytes(b"jaxids: tiles 1\n")
+    line = f"{path}: a store of jaxids 0.5.2, which is not continued; use another --out"
+    with pytest.raises(store.DamagedError, match=f"^{re.escape(line)}$"):
+        load(folder / "made")
+    assert cli.main(["report", str(folder)]) == 0
+    assert capsys.readouterr().err == f"jaxids: left out: {line}\n"
+    assert cli.main(["status", str(folder)]) == 0
+    assert [text for text in capsys.readouterr().out.splitlines() if str(path) in text] == [line]
+    (folder / "made.toml").write_text('policies = ["UCB"]\ntrials = 2\nsteps = 3\nproblem = {actions = 2, dim = 1}\n')
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert cli.main(["run", str(folder / "made.toml"), "--out", str(folder)]) == 2
+    assert capsys.readouterr().err == f"jaxids: {line}\n"
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 REGRET = np.ones((len(STEPS), 2), np.float32)
 SOUND = {"steps": STEPS, "regret": REGRET, "ratio": REGRET * np.inf}
 TILES = {
@@ -115,21 +135,21 @@ TILES = {
 
 def test_a_ratio_may_be_infinite(folder):
     path = next((folder / "made" / "tiles").glob("TS-*"))
-    (path / "00000.tiles").unlink()
+    (path / "00000.npz").unlink()
     cells.write(path, 0, [SOUND])
     assert np.all(load(folder)["made/TS"].series["ratio"].mean == np.inf)
 
 
 def test_pulls_are_of_the_width_of_the_cell(tmp_path):
     cells.write(tmp_path / "UCB-0", 0, [{"steps": STEPS, "regret": REGRET, "pulls": np.zeros((3, 5), np.int32)}])
-    bundle = bundles.opened(tmp_path / "UCB-0" / "00000.tiles")
+    file = tile_file.open_tiles(tmp_path / "UCB-0" / "00000.npz")
     with pytest.raises(store.DamagedError, match="its pulls are not of this cell"):
-        sound.summary({"record": [], "pulls": True, "width": 2, "steps": 1000}, None, bundle)
+        sound.check_tiles({"record": [], "pulls": True, "width": 2, "steps": 1000}, None, file)
 
 
 @pytest.mark.parametrize("case", TILES)
 def test_a_tile_of_anything_else_is_named(folder, case):
-    path = next((folder / "made" / "tiles").glob("TS-*")) / "00000.tiles"
+    path = next((folder / "made" / "tiles").glob("TS-*")) / "00000.npz"
     path.unlink()
     cells.write(path.parent, 0, [TILES[case]])
     with pytest.raises(store.DamagedError, match=rf"^{path}: damaged, its .* are not of this cell; `jaxids run`"):
@@ -141,9 +161,9 @@ def test_a_run_mends_it(tmp_path, case, capsys):
     (tmp_path / "tiny.toml").write_text('policies = ["UCB"]\ntrials = 2\nsteps = 3\nproblem = {actions = 2, dim = 1}\n')
     command = ["run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
     assert cli.main(command) == 0
-    (tile,) = (tmp_path / "out").rglob("00000.tiles")
+    (tile,) = (tmp_path / "out").rglob("00000.npz")
     before = tile.read_bytes()
-    arrays = bundles.decoded(tile, tile.parent.name, bundles.opened(tile).tile(0))
+    arrays = tile_file.open_tiles(tile).arrays(0)
     tile.unlink()
     if case == "no tile":
         store.write(tile, b"nothing")

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 from curves import stored
+from test_tile_file import flip
 
 from jaxids import cli
-from jaxids.experiment import bundles, cells, running, status, store
+from jaxids.experiment import cells, running, status, store
 
 FINALS = np.arange(600.0)
 TABLES = [("UCB", {"delta": 0.1}, {}, FINALS), ("TS", {"delta": 0.1}, {}, FINALS), ("W-TS", {}, {}, FINALS)]
@@ -39,10 +40,8 @@ def test_cells_that_are_done_begun_and_not_begun(folder, capsys):
 
 
 def test_damage_is_named_wherever_it_is(folder, capsys, monkeypatch):
-    ucb = sorted((folder / "made" / "tiles").glob("UCB-*/*.tiles"))
-    content = bytearray(ucb[1].read_bytes())
-    content[bundles.opened(ucb[1]).pieces[0].start + 50] ^= 1
-    ucb[1].write_bytes(content)
+    ucb = sorted((folder / "made" / "tiles").glob("UCB-*/*.npz"))
+    flip(ucb[1], 0)
     lines = said(capsys, folder)
     assert lines[0].endswith(" 512/600 trials, 1 of 3 tiles missing, 1 damaged")
     assert f"{ucb[1]}: damaged, its checksum does not fit; `jaxids run` mends it" in lines
@@ -60,7 +59,7 @@ def test_a_file_that_is_packed_away_meanwhile_is_no_mistake(folder, capsys, monk
     held = cells.held
 
     def gone(path):
-        return [*held(path), cells.Held(7, 7, path / "00007.tiles")]
+        return [*held(path), cells.Held(7, 7, path / "00007.npz")]
 
     before = said(capsys, folder)
     monkeypatch.setattr(cells, "held", gone)

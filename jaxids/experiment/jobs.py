@@ -10,11 +10,11 @@ import numpy as np
 import jaxids
 from jaxids import policies, series, simulator, workers
 from jaxids.experiment import build, cells, kind, policy_names, sound, store
-from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import Cell, Experiment
 from jaxids.experiment.stops import stop_of
+from jaxids.experiment.tile_file import Arrays
 from jaxids.statistics import Stop
 
 
@@ -39,7 +39,7 @@ class Job:
     @property
     def fits(self) -> cells.Fits:
         """What tells whether a file of tiles is of this cell."""
-        return partial(sound.summary, self.setting, _steps(self.setting))
+        return partial(sound.check_tiles, self.setting, _steps(self.setting))
 
     @property
     def work(self) -> int:

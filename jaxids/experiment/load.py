@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from jaxids import moments
-from jaxids.experiment import bundles, cells, sound, store
+from jaxids.experiment import cells, sound, store
 from jaxids.experiment.curves import Curve, Panel
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import RECORD
 from jaxids.experiment.results import Results
 from jaxids.experiment.stops import Stops, stop_of
+from jaxids.experiment.tile_file import Arrays, TileFile
 from jaxids.names import THIRTEEN
 from jaxids.statistics import Stop
 from jaxids.words import in_short, shown
@@ -76,7 +77,7 @@ def _panels(folder: Path) -> list[Panel]:
 def _curve(panel: Panel, cell: Table) -> Curve | None:
     """A cell as far as it was run, or None if it was not. Of its tiles only the summaries are read."""
     setting, asked, path = cell["setting"], panel.table["trials"], panel.folder / cell["folder"]
-    fits, until = partial(sound.summary, setting, None), stop_of(panel.table)
+    fits, until = partial(sound.check_tiles, setting, None), stop_of(panel.table)
     where, stopped = _found(path, fits, setting["width"], asked, until)
     if not where:
         return None
@@ -89,7 +90,7 @@ def _curve(panel: Panel, cell: Table) -> Curve | None:
         panel=cell["panel"],
         numbers=cell["numbers"],
         setting=setting,
-        steps=where[indices[0]][1].steps,
+        steps=where[indices[0]].steps,
         series=series,
         trials=trials,
         asked=asked,
@@ -119,19 +120,19 @@ def _summed(
     """The series of tiles, summed in their order, and a digest of what they are made from."""
     digest, left = hashlib.sha256(), len(trials)
     parts: dict[str, list[tuple[moments.Moments, np.ndarray]]] = {name: [] for name in names}
-    before, first = next(iter(where.values()))
-    for index, (bundle, summary) in where.items():
-        if bundle is not before and not np.array_equal(summary.steps, first.steps):
-            raise store.damaged(bundle.path, "its steps are not of this cell")
-        before, at = bundle, index - bundle.first
-        width = summary.series["regret"][2].shape[1]
-        cut = _tile(path, bundle, index, fits) if left < width else None  # not all of its trials are asked for
+    before = first = next(iter(where.values()))
+    width = first.summary("regret", first.first)[0].trials
+    for index, file in where.items():
+        if file is not before and not np.array_equal(file.steps, first.steps):
+            raise store.damaged(file.path, "its steps are not of this cell")
+        before = file
+        cut = _tile(path, file, index, fits) if left < width else None  # not all of its trials are asked for
         for name in names:
             if cut is None:
-                parts[name].append((summary.moments(name, at), summary.series[name][2][at]))
+                parts[name].append(file.summary(name, index))
             else:
                 parts[name].append((moments.of(cut[name][:, :left]), cut[name][-1, :left]))
-        digest.update(f"{path.name} {index} {min(left, width)} {bundle.pieces[at].sha256}".encode())
+        digest.update(f"{path.name} {index} {min(left, width)} {file.sha256[index - file.first].decode()}".encode())
         left -= width
     return {name: _series(*zip(*parts[name], strict=True)) for name in names}, digest.hexdigest()
 
@@ -143,10 +144,10 @@ def _series(parts: Sequence[moments.Moments], finals: Sequence[np.ndarray]) -> m
     return moments.Series(mean, found.stderr, np.concatenate(finals))
 
 
-def _tile(path: Path, bundle: bundles.Bundle, index: int, fits: cells.Fits) -> bundles.Arrays:
+def _tile(path: Path, file: TileFile, index: int, fits: cells.Fits) -> Arrays:
     """The arrays of a tile, from the file where it was found, or where it was packed meanwhile."""
     try:
-        return bundles.decoded(bundle.path, path.name, bundle.tile(index))
+        return file.arrays(index)
     except FileNotFoundError:
         return next(cells.tiles(path, [index], fits))
 

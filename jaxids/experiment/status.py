@@ -97,7 +97,7 @@ def _size(folder: Path) -> int:
 
 def _cell(folder: Path, name: str, setting: Table, table: Table, read: bool) -> Cell:
     """A cell, which takes the trials of its experiment, or fewer, if it has stopped by itself."""
-    trials, width, fits = table["trials"], setting["width"], partial(sound.summary, setting, None)
+    trials, width, fits = table["trials"], setting["width"], partial(sound.check_tiles, setting, None)
     if rule := stop_of(table):
         stops = Stops(rule, width, trials)
         stops.look(cells.look(folder, -(-trials // width), fits).where)

@@ -23,8 +23,8 @@ class Stops:
 
     def look(self, where: cells.Where) -> None:
         """Look at tiles of a store."""
-        for index, (bundle, summary) in where.items():
-            if self.add(index, summary.series["regret"][2][index - bundle.first]):
+        for index, file in where.items():
+            if self.add(index, file.summary("regret", index)[1]):
                 return
 
     def add(self, index: int, finals: np.ndarray) -> bool:

@@ -4,7 +4,7 @@
     OUT/fig1b/experiment.json.sha256    its checksum
     OUT/fig1b/tiles/IDS-UCB-1f0c…/      a cell, named by a digest of everything its result depends on
         cell.json                       that everything, and the processor
-        00000-00003.tiles               its tiles (`bundles`, `cells`)
+        00000-00003.npz                 its tiles (`tile_file`, `cells`)
 
 A file gets its name only when it is complete and on disk. A cell's folder is named by all its bits depend on but the
 make of the processor. So an edited experiment never meets tiles of another, and more trials go on from those there are.
@@ -19,9 +19,9 @@ import re
 import socket
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 __all__ = [
     "DAY",
@@ -60,8 +60,8 @@ def damaged(path: Path, why: str) -> DamagedError:
     return DamagedError(f"{path}: damaged, {why}; `jaxids run` mends it")
 
 
-def write(path: Path, content: bytes | Iterable[bytes], replace: bool = True) -> None:
-    """Give a file its content, all of it or none; OSErrors name the file.
+def write(path: Path, content: bytes | Callable[[BinaryIO], object], replace: bool = True) -> None:
+    """Give a file its content, or what a function writes to it, all of it or none; OSErrors name the file.
 
     Unless it may replace a file, the first to write one wins.
     """
@@ -70,9 +70,11 @@ def write(path: Path, content: bytes | Iterable[bytes], replace: bool = True) ->
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.add(str(part))
         try:
-            with part.open("xb") as file:
-                for chunk in (content,) if isinstance(content, bytes) else content:
-                    file.write(chunk)
+            with part.open("x+b") as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    content(file)
                 file.flush()
                 os.fsync(file.fileno())
             _name(part, path, replace)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jaxids.experiment import cells, store, worker
-from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import Job
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.team import Team
+from jaxids.experiment.tile_file import Arrays
 from jaxids.experiment.todo import Todo
 
 __all__ = ["run"]

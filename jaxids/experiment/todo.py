@@ -4,9 +4,9 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxids.experiment import cells
-from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import Job
 from jaxids.experiment.stops import Stops
+from jaxids.experiment.tile_file import Arrays
 
 LISTED, SHARE = 1.0, 0.05  # seconds for which a listing of a folder is believed at least, and what it may take of them
 

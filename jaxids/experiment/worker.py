@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from jaxids import compilation_cache, workers
 from jaxids.experiment import kind, policy_names, store
-from jaxids.experiment.bundles import Arrays
 from jaxids.experiment.jobs import compiled, computed
+from jaxids.experiment.tile_file import Arrays
 
 __all__ = ["tiles"]
 
