@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from jaxids.experiment import claims, policy_names
 from jaxids.experiment.curves import Curve, Panel, paired
-from jaxids.experiment.progress import Progress
+from jaxids.experiment.progress import drawing
 from jaxids.experiment.results import Results
 from jaxids.report.early import Early, draw_curves
 from jaxids.report.replication import Replicated, replicated
@@ -35,18 +36,16 @@ def draw(
 
     if early:
         early.wait()
-    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
-    for number, panel in enumerate(results.panels, 1):
-        progress.drawing(panel.stem, number, count)
+    drawn = list[Path]()
+    for panel in drawing(results.panels):
         if panel.instances:
             drawn += _draw_replicated(panel, found(panel))
             continue
         drawn += early.curves(panel) if early else draw_curves(panel)
         drawn += [*_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
     alike = [panel for panel in results.panels if not panel.instances]
-    if alike and count <= FEW:
+    if alike and len(results.panels) <= FEW:
         drawn += figures.save(figures.together(alike), results.folder / "panels")
-    progress.close()
     return drawn
 
 
@@ -111,7 +110,7 @@ def _draw_watched(panel: Panel) -> list[Path]:
             if policy_names.source(curve.policy).get("source") != curve.setting.get("source"):
                 raise ValueError(f"policies: got {curve.policy!r}, whose source has changed since the run")
         except ValueError as error:
-            print(f"jaxids: {curve.name} is not watched: {error}", file=sys.stderr)
+            tqdm.write(f"jaxids: {curve.name} is not watched: {error}", file=sys.stderr)
             continue
         trial, steps = panel.table["watch"]["trial"], panel.table["watch"]["steps"]
         words = ", ".join(filter(None, [panel.numbers, curve.label, f"trial {trial}"]))
