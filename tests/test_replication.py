@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from curves import claim, curve, panel
+from pages import rendered
 
 from jaxids import cli, domains, kernels, policies, problems, simulate, tiles
 from jaxids.experiment import load
@@ -135,7 +136,7 @@ def test_verdicts_on_one_instance_are_wrong_as_rarely_as_stated(rng, monkeypatch
 
 def test_the_page_says_on_which_share_it_holds(half):
     found = replication.replicated(half)
-    text, (first, second) = repeated.section(half, found), repeated.lines(found)
+    text, (first, second) = rendered("replication", repeated.section(half, found)), repeated.lines(found)
     assert "on 40 random instances, with 60 trials or more on each" in text
     assert re.search(r"noise: median (2.9|3.0)\d where it holds", text)
     assert text.count("<tr>") == 2
@@ -153,7 +154,7 @@ def test_a_claim_whose_control_holds_too_tells_nothing(rng, monkeypatch):
     (found,) = replication.replicated(made)
     assert np.all(found.verdicts[:10] == VACUOUS)
     assert np.all(found.verdicts[10:] == HOLDS)
-    assert "<th>tells nothing</th>" in repeated.section(made, [found])
+    assert "<th>tells nothing</th>" in rendered("replication", repeated.section(made, [found]))
     assert "tells nothing on 33%" in list(repeated.lines([found]))[1]
 
 
@@ -172,7 +173,7 @@ def test_instances_that_were_not_run_are_left_out(half):
     (found,) = replication.replicated(some)
     assert len(found.verdicts) == len(found.effects) == len(found.features["noise"]) == 30
     assert found.share(FAILS) == pytest.approx(1 / 3)
-    text = repeated.section(some, [found])
+    text = rendered("replication", repeated.section(some, [found]))
     assert "with 7 trials or more (on 10 some policies were not run) on each" in text
     assert "<th>tells nothing</th>" not in text
 
@@ -200,7 +201,7 @@ def test_only_a_feature_that_goes_with_the_effect_is_named(half, rng):
     assert found._replace(effects=np.ones(40)).telling is None
     few = found._replace(verdicts=found.verdicts[:3], effects=np.arange(3.0), features={"x": np.arange(3.0)})
     assert few.telling is None  # three fall into line by chance in one of three cases
-    assert "nothing that was looked at" in repeated.section(half, [few])
+    assert "nothing that was looked at" in rendered("replication", repeated.section(half, [few]))
     chance = [found._replace(features={str(i): rng.normal(size=40) for i in range(5)}).telling for _ in range(200)]
     assert sum(each is not None for each in chance) <= 27  # 10 are expected, more have probability 1e-6
 
@@ -215,20 +216,14 @@ def test_the_figure_has_the_border_of_the_claim(test, numbers, borders, half):
     assert [line.get_ydata()[0] for line in feature.lines[-len(borders) :]] == pytest.approx(borders)
 
 
-def test_what_holds_on_instances_is_computed_once(half, monkeypatch):
-    calls = []
-    monkeypatch.setattr(replication, "replicated", lambda panel: calls.append(panel.stem) or [])
-    found = replication.kept()
-    for _ in range(2):
-        assert list(pages.summary([half], found=found)) == []
-    assert calls == ["made"]
-
-
 def test_a_run_over_instances_has_a_page_of_its_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     few = ["--set", 'policies=["IDS-UCB", "W-UCB", "UCB"]', "--steps", "20", "--trials", "6"]
     command = ["run", str(PAPER / "fig1b.toml"), "--instances", "5", *few]
+    calls, right = [], pages.replicated
+    monkeypatch.setattr(pages, "replicated", lambda panel: calls.append(panel.stem) or right(panel))
     assert cli.main(command) == 0
+    assert calls == ["fig1b"]  # once for the figure, the page and the lines
     said = capsys.readouterr().out
     assert "of 5 instances; effect" in said
     (one,) = load.load(tmp_path / "instances").panels

@@ -4,13 +4,13 @@ import json
 import re
 import shutil
 import subprocess
-from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from jaxids import cli, load, policies, problems, simulate
 from jaxids.experiment import again, build, read
@@ -50,7 +50,7 @@ def test_every_claim_is_on_the_page_with_numbers_and_a_verdict(paper):
         assert "steps = 60, trials = 12 in place of what the file says" in section
         assert section.count("<td class='verdict ") == len(claims)
         for claim in claims:
-            assert escape(claim["says"]) in section
+            assert str(escape(claim["says"])) in section
     assert page.count(">not run</td>") == 4  # of the fresh instances only two claims have their curves
     for curve in load(paper):
         cells = [curve.label, f"{curve.mean[-1]:.1f}", f"± {2 * curve.stderr[-1]:.1f}"]

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -529,3 +530,22 @@ def test_a_part_tells_of_its_own_trials(tmp_path, capsys):
         assert cli.main(["run", str(path), "--out", str(tmp_path / "out"), "--part", part]) == 0
         said.append(re.findall(r"halves (\S+): (\d+/\d+) trials", capsys.readouterr().err))
     assert said == [[("UCB", "512/512"), ("W-UCB", "256/256")], [("UCB", "256/256"), ("W-UCB", "512/512")]]
+
+
+def test_an_error_while_tiles_are_stored_ends_the_run_and_loses_no_other_tile(tmp_path, monkeypatch, capsys):
+    threads, right = [], cells.pack
+
+    def full_at_first(*given):
+        threads.append(threading.current_thread().name.split("_")[0])
+        if len(threads) == 1:
+            raise OSError(28, "No space left on device")
+        right(*given)
+
+    (tmp_path / "small.toml").write_text(SMALL)
+    monkeypatch.setattr(cells, "SECONDS", 1e9)  # no tile is written before its job is done
+    monkeypatch.setattr(cells, "pack", full_at_first)
+    assert again(tmp_path) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert threads[0] == "storing"
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert len(list((tmp_path / "out").rglob("*.tiles"))) >= 1 + (len(threads) > 1)  # of each job that was computed

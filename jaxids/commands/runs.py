@@ -69,15 +69,14 @@ def _run(arguments: argparse.Namespace) -> None:
     checks.devices()
     compilation_cache.switch_on()
     from jaxids.experiment import run
-    from jaxids.report import early, page
+    from jaxids.report import page
 
     if part := arguments.part:
         run.run(experiments, out, part)
         print(f"part {part.number} of {part.of} is done; `jaxids status {out}` tells what is missing")
         return
-    with early.Early(out) as figures:
-        run.run(experiments, out, cluster=arguments.cluster, finished=figures.finished)
-        page.update(out, [experiment.name for experiment in experiments], figures)
+    run.run(experiments, out, cluster=arguments.cluster)
+    page.update(out, [experiment.name for experiment in experiments])
 
 
 def add_status(commands: Any) -> None:

@@ -1,19 +1,17 @@
-"""How far a run is: a bar on a terminal, plain lines in a log."""
+"""Progress of a run, and of drawing its figures: a bar on a terminal, plain lines in a log."""
 
-import shutil
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-__all__ = ["BAR", "LOG_SECONDS", "Progress", "bar", "clock", "rate"]
+from tqdm import tqdm
 
-BAR = 24
+from jaxids.experiment.curves import Panel
+
+__all__ = ["LOG_SECONDS", "Progress", "clock", "drawing", "rate"]
+
 LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
-
-
-def bar(done: int, of: int, size: int = BAR) -> str:
-    """A bar that is filled as far as something is done."""
-    return ("█" * (size * done // max(of, 1))).ljust(size, "░")
 
 
 def rate(steps: float) -> str:
@@ -23,10 +21,17 @@ def rate(steps: float) -> str:
 
 def clock(seconds: float | None) -> str:
     """Hours, minutes and seconds, if they are known."""
-    if seconds is None:
-        return "–:––"
-    hours, minutes = divmod(round(seconds) // 60, 60)
-    return f"{hours}:{minutes:02d}:{round(seconds) % 60:02d}" if hours else f"{minutes}:{round(seconds) % 60:02d}"
+    return "–:––" if seconds is None else tqdm.format_interval(seconds).removeprefix("0")
+
+
+class _Bar(tqdm):
+    """A bar with a text: a line of a terminal that changes and goes in the end, and nothing on what is no terminal."""
+
+    monitor_interval = 0  # no thread that looks after it
+
+    def __init__(self, total: int, stream: TextIO, text: str = "{desc}") -> None:
+        hidden, place = not total or not stream.isatty(), {"position": 0, "leave": False, "dynamic_ncols": True}
+        super().__init__(total=total, file=stream, disable=hidden, bar_format=f"{{bar}} {text}", **place)
 
 
 class Progress:
@@ -34,10 +39,9 @@ class Progress:
 
     def __init__(self, work: int, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._terminal = self._stream.isatty()
-        self._work, self._done, self._began = work, 0, time.monotonic()
+        self._bar = _Bar(work, self._stream)
+        self._began = self._said = self._started = time.monotonic()
         self._name, self._trials, self._of, self._steps, self._here = "", 0, 0, 0, 0
-        self._said = self._started = self._began
 
     def curve(self, name: str, trials: int, of: int, steps: int) -> None:
         """Go on with a curve that has some of its trials."""
@@ -52,18 +56,18 @@ class Progress:
     def advance(self, trials: int) -> None:
         """Some more trials of the curve are done."""
         self._trials, self._here = self._trials + trials, self._here + trials * self._steps
-        self._done += trials * self._steps
+        self._bar.n += trials * self._steps
         self._show(f"{self._rate()} steps/s")
 
     def mixed(self, name: str, trials: int, of: int, work: int) -> None:
         """Some more steps of a curve that now has so many trials are done; curves may come in any order."""
         self._name, self._trials, self._of = name, trials, of
-        self._done += work
+        self._bar.n += work
         self._show(f"{rate(self.rate())} steps/s")
 
     def less(self, work: int) -> None:
         """Some steps need not be done."""
-        self._work -= work
+        self._bar.total -= work
 
     def stopped(self, trials: int, work: int) -> None:
         """The curve has all the trials it takes; so many steps need not be done."""
@@ -72,45 +76,40 @@ class Progress:
         self._show(f"{self._rate()} steps/s")
 
     def say(self, text: str) -> None:
-        """A line that stays."""
-        self._write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
-
-    def drawing(self, name: str, number: int, of: int) -> None:
-        """Go on with the figures of a panel."""
-        if self._terminal:
-            room = shutil.get_terminal_size()[0] - 1
-            self._write(f"\r\033[Kdrawing {number} of {of}: {name}"[: room + 4])
-        elif number == 1:
-            self._write(f"drawing {of} panel{'s' * (of > 1)}\n")
+        """A line that stays, above the bar."""
+        tqdm.write(text, file=self._stream)
 
     def close(self) -> None:
         """Leave the terminal's line empty."""
-        if self._terminal:
-            self._write("\r\033[K")
+        self._bar.close()
 
     def _show(self, speed: str) -> None:
         finished, now = self._trials >= self._of, time.monotonic()
         trials = f"{min(self._trials, self._of)}/{self._of} trials"
-        if self._terminal:
-            room, line = shutil.get_terminal_size()[0] - 1, f"{self._name}  {trials}  {speed}  {self._left()} left"
-            size = min(BAR, max(0, room - len(line) - 1))
-            self._write(f"\r\033[K{bar(self._done, self._work, size)} {line}"[: room + 4].rstrip())
-        elif finished or now - self._said > LOG_SECONDS:
+        text = f"{self._name}: {trials}, {speed}, {self._left()} left"
+        self._bar.set_description_str(text)
+        if self._bar.disable and (finished or now - self._said > LOG_SECONDS):
             self._said = now
-            self._write(f"{self._name}: {trials}, {speed}, {self._left()} left\n")
+            self.say(text)
 
     def rate(self) -> float:
         """Steps of a trial in a second, of all that was run."""
-        return self._done / max(time.monotonic() - self._began, 1e-9)
+        return self._bar.n / max(time.monotonic() - self._began, 1e-9)
 
     def _rate(self) -> str:
         return rate(self._here / max(time.monotonic() - self._started, 1e-9))
 
     def _left(self) -> str:
-        if not self._done:
-            return clock(None)
-        return clock((self._work - self._done) * (time.monotonic() - self._began) / self._done)
+        return clock((self._bar.total - self._bar.n) / self.rate() if self._bar.n else None)
 
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+
+def drawing(panels: Sequence[Panel]) -> Iterator[Panel]:
+    """Panels one after the other, while a terminal shows which is drawn, and a log how many there are."""
+    bar = _Bar(len(panels), sys.stderr, "drawing {n} of {total}: {desc}")
+    if bar.disable and panels:
+        print(f"drawing {len(panels)} panel{'s' * (len(panels) > 1)}", file=sys.stderr)
+    for panel in panels:
+        bar.n += 1
+        bar.set_description_str(panel.stem)
+        yield panel
+    bar.close()

@@ -11,10 +11,11 @@ from jaxids.experiment import cells, sound, store
 from jaxids.experiment.curves import stem
 from jaxids.experiment.keys import Table
 from jaxids.experiment.load import experiments
-from jaxids.experiment.progress import bar, clock, rate
+from jaxids.experiment.progress import clock, rate
 from jaxids.experiment.running import Pace, pace
 from jaxids.experiment.stops import Stops, stop_of
 
+BAR = 24  # characters of a bar
 BYTES = 2**28  # that are read to the last one, unless all are to be
 
 
@@ -115,7 +116,7 @@ def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
         trials = min(cell.done * cell.width, cell.trials)
         wrong = f", {len(cell.damaged)} damaged" * bool(cell.damaged)
         said = f"{trials}/{cell.trials} trials, {cell.missing} of {cell.tiles} tiles missing{wrong}"
-        yield f"{cell.name:{width}s} {bar(cell.done, cell.tiles)} {said if cell.missing else f'{trials} trials, done'}"
+        yield f"{cell.name:{width}s} {_bar(cell)} {said if cell.missing else f'{trials} trials, done'}"
     yield from (message for cell in status.cells for message in cell.damaged)
     yield from status.damaged
     done, tiles = (sum(getattr(cell, what) for cell in status.cells) for what in ("done", "tiles"))
@@ -123,6 +124,11 @@ def lines(status: Status, unfinished: bool = False) -> Iterator[str]:
     yield f"{status.folder}: {cells_done} of {len(status.cells)} cells done, {done} of {tiles} tiles; {_left(status)}"
     if not status.read:
         yield f"of some cells only names of files were read; `jaxids status {status.folder} --check` reads every byte"
+
+
+def _bar(cell: Cell) -> str:
+    """A bar that is filled as far as a cell is done."""
+    return ("█" * (BAR * cell.done // max(cell.tiles, 1))).ljust(BAR, "░")
 
 
 def _left(status: Status) -> str:

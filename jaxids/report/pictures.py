@@ -4,17 +4,17 @@ Comparisons draw the instances of a run again, watched curves simulate one of it
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from jaxids.experiment import claims, policy_names
 from jaxids.experiment.curves import Curve, Panel, paired
-from jaxids.experiment.progress import Progress
+from jaxids.experiment.progress import drawing
 from jaxids.experiment.results import Results
-from jaxids.report.early import Early, draw_curves
-from jaxids.report.replication import Replicated, replicated
+from jaxids.report.replication import Replicated
 
 __all__ = ["draw", "names"]
 
@@ -23,30 +23,31 @@ BOUNDS = "-bounds", "-looseness"
 REPLICATED = "-instances"
 
 
-def draw(
-    results: Results, found: Callable[[Panel], list[Replicated]] = replicated, early: Early | None = None
-) -> list[Path]:
-    """Every figure of the page, and all panels in one; matplotlib is imported only now. Curves may be drawn already."""
+def draw(results: Results, found: Mapping[str, Sequence[Replicated]]) -> list[Path]:
+    """Draw every figure of the page, and all panels in one; matplotlib is imported only now.
+
+    Args:
+        results: The results.
+        found: The claims of panels with instances, on each of them, by the panels' stems.
+
+    Returns:
+        The files.
+    """
     from jaxids import checks
 
     if any(panel.table["compare"] or panel.table["watch"] for panel in results.panels):
         checks.devices()  # trials are drawn or simulated again
     from jaxids.plot import figures
 
-    if early:
-        early.wait()
-    progress, drawn, count = Progress(0), list[Path](), len(results.panels)
-    for number, panel in enumerate(results.panels, 1):
-        progress.drawing(panel.stem, number, count)
+    drawn = list[Path]()
+    for panel in drawing(results.panels):
         if panel.instances:
-            drawn += _draw_replicated(panel, found(panel))
+            drawn += _draw_replicated(panel, found[panel.stem])
             continue
-        drawn += early.curves(panel) if early else draw_curves(panel)
-        drawn += [*_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
+        drawn += [*_draw_curves(panel), *_draw_pairs(panel), *_draw_watched(panel), *_draw_bounds(panel)]
     alike = [panel for panel in results.panels if not panel.instances]
-    if alike and count <= FEW:
+    if alike and len(results.panels) <= FEW:
         drawn += figures.save(figures.together(alike), results.folder / "panels")
-    progress.close()
     return drawn
 
 
@@ -63,7 +64,15 @@ def names(panel: Panel) -> tuple[list[Path], list[Path]]:
     return curves, [path for path in wide if path.exists()]
 
 
-def _draw_replicated(panel: Panel, claims: list[Replicated]) -> list[Path]:
+def _draw_curves(panel: Panel) -> list[Path]:
+    """The curves of a panel, regret and what else was recorded."""
+    from jaxids.plot import figures
+
+    alone = Results(panel.folder, [panel])
+    return [path for name, scale in figures.views(panel) for path in figures.draw(alone, scale, name)]
+
+
+def _draw_replicated(panel: Panel, claims: Sequence[Replicated]) -> list[Path]:
     """The claims of a panel on each of its instances."""
     from jaxids.plot import figures, replication
 
@@ -111,7 +120,7 @@ def _draw_watched(panel: Panel) -> list[Path]:
             if policy_names.source(curve.policy).get("source") != curve.setting.get("source"):
                 raise ValueError(f"policies: got {curve.policy!r}, whose source has changed since the run")
         except ValueError as error:
-            print(f"jaxids: {curve.name} is not watched: {error}", file=sys.stderr)
+            tqdm.write(f"jaxids: {curve.name} is not watched: {error}", file=sys.stderr)
             continue
         trial, steps = panel.table["watch"]["trial"], panel.table["watch"]["steps"]
         words = ", ".join(filter(None, [panel.numbers, curve.label, f"trial {trial}"]))

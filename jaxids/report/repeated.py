@@ -1,13 +1,12 @@
-"""The part of a page, and the lines of text, on claims that were tested on many instances."""
+"""The part of the report, and the lines of text, on claims that were tested on many instances."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
+from typing import Any
 
 import numpy as np
 
 from jaxids.experiment.curves import Panel
 from jaxids.report.replication import FAILS, HOLDS, Replicated, found_verdicts
-from jaxids.report.tables import table
 from jaxids.report.verdicts import LEVEL
 
 __all__ = ["lines", "section"]
@@ -15,19 +14,17 @@ __all__ = ["lines", "section"]
 SURE = 0.95  # of the intervals
 
 
-def section(panel: Panel, claims: Sequence[Replicated]) -> str:
-    """How each claim fares over the instances."""
-    words = f"""Every claim on {panel.instances} random instances, with {_fewest(panel)} on each and all policies on the
-same. On an instance a claim holds, does not hold or stays open by its own trials, wrongly decided with probability
-{LEVEL:.0%} at most. Brackets are intervals of {SURE:.0%} for the share among all instances. The effect is that of the
-comparison which speaks least for the claim, of a policy and the one named after it. Last, the feature of an instance
-that goes most with it, if so much would be by chance with probability {LEVEL:.0%} at most for all that were looked at
-together."""
+def section(panel: Panel, claims: Sequence[Replicated]) -> dict[str, Any]:
+    """How each claim fares over the instances, for `templates/replication.html`."""
     verdicts = found_verdicts(claims)
-    heads = "".join(f"<th>{verdict}</th>" for verdict in verdicts)
-    head = f"<th>claim</th>{heads}<th>effect: median, 5 % to 95 %</th><th>what tells the instances apart</th>"
-    rows = [_row(claim, verdicts) for claim in claims]
-    return f"<p>{words}</p>{table('replication', head, rows)}" if rows else ""
+    return {
+        "instances": panel.instances,
+        "trials": _fewest(panel),
+        "level": f"{LEVEL:.0%}",
+        "sure": f"{SURE:.0%}",
+        "verdicts": verdicts,
+        "rows": [(_row(claim, verdicts), []) for claim in claims],
+    }
 
 
 def _fewest(panel: Panel) -> str:
@@ -38,9 +35,8 @@ def _fewest(panel: Panel) -> str:
     return f"{met[met > 0].min() if met.any() else 0} trials or more{without}"
 
 
-def _row(claim: Replicated, verdicts: Sequence[str]) -> str:
-    shares = "".join(f"<td>{_share(claim, verdict)}</td>" for verdict in verdicts)
-    return f"<td>{escape(claim.says)}</td>{shares}<td>{_effect(claim)}</td><td>{escape(_telling(claim))}</td>"
+def _row(claim: Replicated, verdicts: Sequence[str]) -> list[str]:
+    return [claim.says, *(_share(claim, verdict) for verdict in verdicts), _effect(claim), _telling(claim)]
 
 
 def _share(claim: Replicated, verdict: str) -> str:

@@ -3,7 +3,7 @@
 Every instance is decided by itself: a claim is wrongly decided there with probability `LEVEL` at most.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from math import factorial
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from jaxids.experiment.keys import Table
 from jaxids.report.comparisons import COUNTED
 from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, Judged, judge
 
-__all__ = ["VERDICTS", "Replicated", "described", "found_verdicts", "kept", "replicated"]
+__all__ = ["VERDICTS", "Replicated", "described", "found_verdicts", "replicated"]
 
 VERDICTS = (HOLDS, FAILS, OPEN, VACUOUS)
 RATIO = "final regret over that of the other"
@@ -57,18 +57,6 @@ def found_verdicts(found: Iterable[Replicated]) -> list[str]:
     """The verdicts to speak of: that a test tells nothing only where it does."""
     told = any(claim.share(VACUOUS) for claim in found)
     return [verdict for verdict in VERDICTS if told or verdict != VACUOUS]
-
-
-def kept() -> Callable[[Panel], list[Replicated]]:
-    """`replicated` for the panels of a page, each computed once."""
-    known: dict[str, list[Replicated]] = {}
-
-    def found(panel: Panel) -> list[Replicated]:
-        if panel.stem not in known:
-            known[panel.stem] = replicated(panel)
-        return known[panel.stem]
-
-    return found
 
 
 def replicated(panel: Panel) -> list[Replicated]:
