@@ -30,7 +30,10 @@ def apart(one, other):
     return doctor.disagreement(other[-2:], one[-2:])
 
 
-@pytest.mark.parametrize("name", ["UCB", "W-TS", "IDS-F", "IDS-UCB", "DIDS-TS", "IDS-E"])
+@pytest.mark.parametrize(
+    "name",
+    ["W-TS", "IDS-UCB", *(pytest.param(name, marks=pytest.mark.slow) for name in ("UCB", "IDS-F", "DIDS-TS", "IDS-E"))],
+)
 def test_an_accelerators_loop_is_the_same_program(name):
     found, plain = regrets(name, "gpu"), regrets(name, "cpu")
     np.testing.assert_allclose(found[-2], plain[-2], atol=1e-4)
