@@ -14,8 +14,9 @@ import jaxids
 from jaxids import cpu
 from jaxids.experiment.keys import Table
 
-__all__ = ["GENERATOR", "here", "processor"]
+__all__ = ["CELL", "GENERATOR", "here", "processor"]
 
+CELL = "cell.json"  # in the folder of a cell: what its bits depend on, and the processor
 GENERATOR = {
     "jax_threefry_partitionable": True,
     "jax_random_seed_offset": 0,
