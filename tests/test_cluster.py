@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -55,6 +56,13 @@ def ended(process, timeout=180):
     """The code of a run that ends by itself, and what it said."""
     _, said = process.communicate(timeout=timeout)
     return process.returncode, said
+
+
+def ran(capsys, folder, text, *more):
+    """The code of a run in this process, and what it said: no process that imports JAX first."""
+    (folder / "some.toml").write_text(text)
+    code = cli.main(["run", str(folder / "some.toml"), "--out", str(folder / "out"), *more])
+    return code, capsys.readouterr().err
 
 
 def finished(folder):
@@ -127,8 +135,8 @@ def scheduler(tmp_path):
         process.wait()
 
 
-def test_local_workers_make_the_store_of_a_plain_run(plain, tmp_path):
-    code, said = ended(start(tmp_path, SMALL, "--cluster", "local:2"))
+def test_local_workers_make_the_store_of_a_plain_run(plain, tmp_path, capsys):
+    code, said = ran(capsys, tmp_path, SMALL, "--cluster", "local:2")
     assert code == 0, said
     assert snapshot(tmp_path / "out") == plain["small"]
     assert all(": 1500/1500 trials, " in line or line.startswith("drawing") for line in said.splitlines()), said
@@ -195,9 +203,10 @@ def test_a_task_that_kills_its_workers_ends_the_run_with_a_line(tmp_path, capsys
     (tmp_path / "some.toml").write_text(SMALL.replace('"UCB", "W-TS"', '"deadly:mine"'))
     assert cli.main(["run", "some.toml", "--cluster", "local:1"]) == 2
     said = capsys.readouterr().err
-    line = f"jaxids: some deadly:mine: tiles from 0 on: {deaths + 1} workers died of them, the last tcp://127.0.0.1:"
-    assert said.splitlines()[-1].startswith(line), said
-    assert said.endswith("; is there enough memory?\n")
+    line = (
+        rf"jaxids: some mine: tiles from \d+ on: {deaths + 1} workers died of them, the last \S+; is there .* memory\?"
+    )
+    assert re.fullmatch(line, said.splitlines()[-1]), said
     assert len(said.splitlines()) <= 2 * (deaths + 1)  # and of every one that there is none, and that there is another
 
 
@@ -211,7 +220,7 @@ def mine():
 """
 
 
-def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):
+def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler, capsys):
     """One is there, two join, one of them of another precision, and the first goes: the second has to end it alone."""
     held, over = [], threading.Event()
     first = scheduler.worker()
@@ -240,7 +249,7 @@ def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):
     assert scheduler.asked(WORKED.format(second.pid))
     second.kill()
     wait_for(lambda: scheduler.asked("print(len(c.nthreads()))") == 1)
-    code, said = ended(start(tmp_path, LONG, "--cluster", scheduler.address))
+    code, said = ran(capsys, tmp_path, LONG, "--cluster", scheduler.address)
     assert code == 2
     assert line in said
     assert said.splitlines()[-1] == "jaxids: --cluster: all 1 workers are refused; another --out begins a new store"
@@ -259,11 +268,11 @@ def _watch(scheduler, held, over):
         held.append(scheduler.asked(HELD))
 
 
-def test_a_worker_without_this_jaxids_is_refused(tmp_path, scheduler):
+def test_a_worker_without_this_jaxids_is_refused(tmp_path, scheduler, capsys):
     (tmp_path / "old" / "jaxids").mkdir(parents=True)
     (tmp_path / "old" / "jaxids" / "__init__.py").write_text("__version__ = '0.1'\n")
     scheduler.worker(PYTHONPATH=str(tmp_path / "old"))
-    code, said = ended(start(tmp_path, SMALL, "--cluster", scheduler.address))
+    code, said = ran(capsys, tmp_path, SMALL, "--cluster", scheduler.address)
     assert code == 2
     assert "is refused: its jaxids is another or none, or lacks a package (" in said
     assert "No module named 'jaxids." in said
@@ -284,14 +293,10 @@ def test_a_scheduler_that_is_gone_ends_the_run_with_a_line(tmp_path, scheduler):
 
 def test_what_is_wrong_with_a_tile_ends_the_run_as_it_would_here(tmp_path, capsys):
     text = 'policies = ["UCB"]\ntrials = 10\nsteps = 20\nproblem.actions = 3\nproblem.theta = [3e38, 3e38]\n'
-    (tmp_path / "some.toml").write_text(text)
-    command = ["run", str(tmp_path / "some.toml"), "--out", str(tmp_path / "out")]
-    lines = []
-    for more in ((), ("--cluster", "local:1")):
-        assert cli.main([*command, *more]) == 2
-        lines.append(capsys.readouterr().err.splitlines()[-1])
-    assert lines[0] == lines[1]
-    assert lines[0].startswith("jaxids: some UCB: ")
+    here, there = (ran(capsys, tmp_path, text, *more) for more in ((), ("--cluster", "local:1")))
+    assert here[0] == 2
+    assert there[0] == 2
+    assert there[1].splitlines()[-1] == here[1].splitlines()[-1]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])

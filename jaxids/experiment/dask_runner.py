@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jaxids import workers
 from jaxids.experiment import cells, kind, policy_names, store
 from jaxids.experiment.bundles import Arrays
-from jaxids.experiment.dask_workers import DIED, WorkerPool
+from jaxids.experiment.dask_workers import WorkerPool
 from jaxids.experiment.jobs import compiled, computed
 from jaxids.experiment.progress import Progress
 from jaxids.experiment.todo import Todo
@@ -27,6 +27,7 @@ AHEAD = 2  # tasks in flight for every thread of a worker
 UPDATE = 0.5  # seconds between looks at which workers are connected
 IDLE = 0.005  # seconds to sleep when nothing has arrived
 DEATHS = 10  # of workers that a task may cost
+DIED = ("KilledWorker", "NoValidWorkerError", "CancelledError", "FutureCancelledError")  # no fault of the task itself
 CACHED = 8  # runs that a worker keeps compiled: their problems may be large
 
 

@@ -16,8 +16,8 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,15 +26,15 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.read import Experiment
 from jaxids.words import in_short, shown
 
-__all__ = ["DIED", "WorkerPool", "connect", "parse_address", "policies_of"]
+__all__ = ["WorkerPool", "connect", "parse_address"]
 
 CONNECT = 10.0  # seconds in which a scheduler has to answer
 ANSWER = 60.0  # seconds for workers to tell their fingerprints, once another one has
+ASKED = 16  # workers at once
 PATIENCE = 10.0  # seconds without workers after which a line says so
 RESTART = 0.5  # seconds between looks for local workers that ended for good
 TAKES = "local:N, workers on this machine, or the address of a Dask scheduler, as tcp://host:8786"
 LOOPBACK = "127.0.0.1"
-DIED = ("KilledWorker", "NoValidWorkerError", "CancelledError", "FutureCancelledError")  # no fault of the task itself
 NOT_OF_KIND = ("width", "source")  # entries of a cell's setting that are of the cell
 _ADDRESS = re.compile(r"local:[1-9]\d{0,3}|(?!local:)(?:[a-z]+://)?(?:[\w.-]+|\[[\w:.]+\]):\d{1,5}", re.ASCII)
 
@@ -129,11 +129,6 @@ def fingerprint(policies: Iterable[str]) -> Fingerprint:
     return Fingerprint(kind.here() | {"processor": kind.processor()}, sources)
 
 
-def policies_of(experiments: Sequence[Experiment]) -> list[str]:
-    """Return the names of all policies of experiments, sorted."""
-    return sorted({cell.setting["policy"] for experiment in experiments for cell in experiment.cells})
-
-
 def count_stored_kinds(experiments: Sequence[Experiment], out: Path) -> Counter[bytes]:
     """Count the cells of experiments in a store by `Fingerprint.kind`, as JSON."""
     counts = Counter[bytes]()
@@ -193,33 +188,27 @@ def _format(table: Mapping[str, object], name: str) -> str:
     return shown(table[name]) if name in table else "none"
 
 
-def _results(completed: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the futures of an `as_completed` that are done since the last call, and their results or exceptions."""
-    for future, result in completed.next_batch(block=False):
-        yield future, result[1] if future.status == "error" else result
-
-
 class WorkerPool:
-    """The workers of a client that may compute.
+    """The workers of a client that may compute tiles of experiments.
 
     Attributes:
         compatible: The number of threads of every worker that may compute, by its address.
     """
 
-    def __init__(self, client: Any, policies: Sequence[str]) -> None:
+    def __init__(self, client: Any, experiments: Sequence[Experiment]) -> None:
         from distributed import as_completed
 
         self._client, self.compatible = client, dict[str, int]()
-        self._policies, self._expected = policies, Fingerprint({}, {})
-        self._asked, self._found, self._refused = dict[Any, str](), dict[str, Any](), set[str]()
-        completed = partial(as_completed, loop=client.loop, with_results=True, raise_errors=False)
-        self._answers, self._completed = completed(), completed()
+        self._experiments, self._expected = experiments, Fingerprint({}, {})
+        self._policies = sorted({cell.setting["policy"] for experiment in experiments for cell in experiment.cells})
+        self._asked, self._found, self._refused = dict[str, Future[Any]](), dict[str, Any](), set[str]()
+        self._asking = ThreadPoolExecutor(ASKED)  # one that does not answer delays no other
+        self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
 
-    def choose(self, experiments: Sequence[Experiment], out: Path, log: Callable[[str], None]) -> Table:
+    def choose(self, out: Path, log: Callable[[str], None]) -> Table:
         """Wait for the first workers, and choose the kind of the run.
 
         Args:
-            experiments: The experiments to run.
             out: The folder of all results.
             log: Called with a line for every worker that is refused.
 
@@ -236,7 +225,7 @@ class WorkerPool:
                 log("no worker is there yet; waiting for some")
             time.sleep(0.05)
         able = [found for _, found in sorted(self._found.items()) if isinstance(found, Fingerprint)]
-        stored = count_stored_kinds(experiments, out)
+        stored = count_stored_kinds(self._experiments, out)
         chosen = choose_kind(able, stored, here.kind) if able else here.kind
         self._expected = Fingerprint(chosen, here.sources)
         for line in self.update():
@@ -265,7 +254,8 @@ class WorkerPool:
 
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield the futures of tasks that are done since the last call, and their results or exceptions."""
-        return _results(self._completed)
+        for future, result in self._completed.next_batch(block=False):
+            yield future, result[1] if future.status == "error" else result
 
     def _ask(self) -> dict[str, int]:
         """Take the answers of workers, ask new ones for their fingerprints, and return the threads of all."""
@@ -273,13 +263,20 @@ class WorkerPool:
             threads = self._client.nthreads()
         except Exception as error:
             raise ConnectionError(f"--cluster: the scheduler is gone ({error}); finished tiles are kept") from None
-        for future, result in _results(self._answers):
-            if (address := self._asked.pop(future, None)) and type(result).__name__ not in DIED:
-                self._found[address] = result
-        self._asked = {future: address for future, address in self._asked.items() if address in threads}
-        self._found = {address: found for address, found in self._found.items() if address in threads}
-        for address in threads.keys() - self._found.keys() - set(self._asked.values()):
-            future = self._client.submit(fingerprint, self._policies, workers=[address], pure=False)
-            self._asked[future] = address
-            self._answers.add(future)
+        for address in [address for address, answer in self._asked.items() if answer.done()]:
+            self._found[address] = self._asked.pop(address).result()
+        self._found = {address: found for address, found in self._found.items() if found and address in threads}
+        for address in threads.keys() - self._found.keys() - self._asked.keys():
+            self._asked[address] = self._asking.submit(self._fingerprint_of, address)
         return threads
+
+    def _fingerprint_of(self, address: str) -> Fingerprint | Exception | None:
+        """Ask a worker for its fingerprint; return what it raised if it has none, and None if it did not answer.
+
+        A task is no way to ask: a worker that cannot import its function ends.
+        """
+        try:
+            found = self._client.run(fingerprint, self._policies, workers=[address], on_error="return").get(address)
+        except Exception:
+            return None
+        return None if isinstance(found, OSError) else found
