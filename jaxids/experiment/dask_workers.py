@@ -230,7 +230,7 @@ class WorkerPool:
         self._expected = Fingerprint(chosen, here.sources)
         for line in self.update():
             log(line)
-        if not self.compatible:
+        if self._refused and not self.compatible:
             other = "; another --out begins a new store" if stored else ""
             raise ValueError(f"--cluster: all {len(self._refused)} workers are refused{other}")
         return chosen
