@@ -129,25 +129,28 @@ def write(out: Path, count: int) -> None:
 
 
 def nothing() -> None:
-    """What a task does that is only dealt and fetched."""
+    """What a task does that is only submitted and fetched."""
 
 
 def task() -> None:
-    """Tasks that two local workers of a cluster are dealt and that come back, in a second."""
-    from jaxids.experiment import cluster, team
+    """Tasks that two local workers of a cluster get and that come back, in a second."""
+    from jaxids.experiment import dask_workers
 
-    with cluster.opened("local:2", print) as client:
-        crew = team.Team(client, [])
-        while len(addresses := list(client.nthreads())) < 2:
+    with dask_workers.connect("local:2") as client:
+        pool, held = dask_workers.WorkerPool(client, []), set()  # a future that nobody holds is cancelled
+        while len(workers := client.nthreads()) < 2:
             time.sleep(0.1)
+        pool.compatible = workers
         for total in (50, TASKS):  # the first are for warmth
             begin, sent, come = time.perf_counter(), 0, 0
             while come < total:
                 while sent < total and sent - come < UNDER_WAY:
-                    crew.ask(addresses[sent % 2], nothing)
+                    held.add(pool.submit(nothing))
                     sent += 1
-                come += sum(1 for _ in crew.come())
-                if not crew.ready():
+                arrived = {future for future, _ in pool.results()}
+                held -= arrived
+                come += len(arrived)
+                if not arrived:
                     time.sleep(0.0005)
             seconds = time.perf_counter() - begin
         print(f"{total / seconds:.0f} tasks a second, {1e3 * seconds / total:.1f} ms each")

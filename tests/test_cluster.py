@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from processes import started
 
 from jaxids import cli
-from jaxids.experiment import cells, cluster
+from jaxids.experiment import cells, dask_runner, dask_workers
 
 SMALL = """
 policies = ["UCB", "W-TS"]
@@ -57,6 +58,13 @@ def ended(process, timeout=180):
     return process.returncode, said
 
 
+def ran(capsys, folder, text, *more):
+    """The code of a run in this process, and what it said: no process that imports JAX first."""
+    (folder / "some.toml").write_text(text)
+    code = cli.main(["run", str(folder / "some.toml"), "--out", str(folder / "out"), *more])
+    return code, capsys.readouterr().err
+
+
 def finished(folder):
     found = (cells.finished(cell, 10**9) for cell in (folder / "out").glob("*/tiles/*"))
     return sum(map(len, found))
@@ -72,24 +80,24 @@ def wait_for(condition, process=None, timeout=180):
 
 
 def local_workers(process):
-    """The processes that compute for a run with `local:N`."""
+    """The processes that compute for a run with `local:N`: those that its nannies spawn."""
     found = []
     with contextlib.suppress(psutil.NoSuchProcess):
         for child in psutil.Process(process.pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):  # of one that is just gone
-                if any("dask_worker" in part for part in child.cmdline()):
+                if any("spawn_main" in part for part in child.cmdline()):
                     found.append(child)
     return found
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """Stores of the two experiments, computed by one process each."""
+    """Stores of the two experiments, computed in one process."""
     found = {}
     for name, text in {"small": SMALL, "long": LONG}.items():
         folder = tmp_path_factory.mktemp(name)
-        code, said = ended(start(folder, text))
-        assert code == 0, said
+        (folder / "some.toml").write_text(text)
+        assert cli.main(["run", str(folder / "some.toml"), "--out", str(folder / "out")]) == 0
         found[name] = snapshot(folder / "out")
     return found
 
@@ -127,18 +135,19 @@ def scheduler(tmp_path):
         process.wait()
 
 
-def test_local_workers_make_the_store_of_a_plain_run(plain, tmp_path):
-    code, said = ended(start(tmp_path, SMALL, "--cluster", "local:2"))
+def test_local_workers_make_the_store_of_a_plain_run(plain, tmp_path, capsys):
+    code, said = ran(capsys, tmp_path, SMALL, "--cluster", "local:2")
     assert code == 0, said
     assert snapshot(tmp_path / "out") == plain["small"]
     assert all(": 1500/1500 trials, " in line or line.startswith("drawing") for line in said.splitlines()), said
 
 
-def test_ten_kills_of_workers_lose_nothing(plain, tmp_path):
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_kills_of_workers_lose_nothing(plain, tmp_path, kills):
     """Each some moments after tiles came in; others are started for those that are killed."""
     process = start(tmp_path, LONG, "--cluster", "local:2")
     moments, killed = random.Random(10), set()
-    for _ in range(10):
+    for _ in range(kills):
         before = finished(tmp_path)
         wait_for(lambda before=before: finished(tmp_path) > before, process)
         time.sleep(moments.uniform(0, 0.5))
@@ -149,30 +158,70 @@ def test_ten_kills_of_workers_lose_nothing(plain, tmp_path):
     assert finished(tmp_path) < 750  # the last one interrupted something, too
     code, said = ended(process)
     assert code == 0, said
-    assert len(killed) == 10
+    assert len(killed) == kills
     assert snapshot(tmp_path / "out") == plain["long"]
     assert len(said.splitlines()) < 30, said  # no tracebacks of Dask
 
 
-@pytest.mark.parametrize("pause", [0.1, 1e9])
-def test_another_worker_is_started_for_one_that_is_killed_while_it_starts(monkeypatch, pause):
+@pytest.mark.parametrize(
+    ("kills", "pause"),
+    [(1, 0.5), pytest.param(5, 0.5, marks=pytest.mark.slow), pytest.param(5, 1e9, marks=pytest.mark.slow)],
+)
+def test_another_worker_is_started_for_one_that_is_killed_while_it_starts(monkeypatch, kills, pause):
     """Five in a row. If none were, there would be none for long: the control."""
-    monkeypatch.setattr(cluster, "PAUSE", pause)
-    with cluster.opened("local:1", print) as client:
-        killed = set()
-        until = time.monotonic() + (60 if pause < 1 else 8)
-        while time.monotonic() < until and not client.nthreads():
-            there = {worker.pid: worker for worker in local_workers(psutil.Process())}
-            for pid in there.keys() - killed if len(killed) < 5 else ():
-                there[pid].kill()
-                killed.add(pid)
-            time.sleep(0.05)
-        assert len(killed) == (5 if pause < 1 else 1)
-        assert bool(client.nthreads()) == (pause < 1)
+    monkeypatch.setattr(dask_workers, "RESTART", pause)
+    killed, over = set(), threading.Event()
+
+    def kill():
+        while len(killed) < kills and not over.wait(0.02):
+            for worker in local_workers(psutil.Process()):
+                if worker.pid not in killed:
+                    worker.kill()
+                    killed.add(worker.pid)
+
+    killing = threading.Thread(target=kill)
+    killing.start()  # before the cluster: there is no worker yet
+    try:
+        with dask_workers.connect("local:1") as client:
+            until = time.monotonic() + (120 if pause < 1 else 8)
+            while time.monotonic() < until and not client.nthreads():
+                time.sleep(0.05)
+            assert bool(client.nthreads()) == (pause < 1)
+            assert len(killed) == (kills if pause < 1 else 1)
+    finally:
+        over.set()
+        killing.join()
 
 
-def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):
-    """One is there, another joins, the first goes: the other has to end it alone."""
+@pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_task_that_kills_its_workers_ends_the_run_with_a_line(tmp_path, capsys, monkeypatch, deaths):
+    """A policy of one's own, found from the current directory, ends every process but that of the run."""
+    monkeypatch.setattr(dask_runner, "DEATHS", deaths)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    (tmp_path / "some.toml").write_text(SMALL.replace('"UCB", "W-TS"', '"deadly:mine"'))
+    assert cli.main(["run", "some.toml", "--cluster", "local:1"]) == 2
+    said = capsys.readouterr().err
+    line = (
+        rf"jaxids: some mine: tiles from \d+ on: {deaths + 1} workers died of them, the last \S+; is there .* memory\?"
+    )
+    assert re.fullmatch(line, said.splitlines()[-1]), said
+    assert len(said.splitlines()) <= 2 * (deaths + 1)  # and of every one that there is none, and that there is another
+
+
+DEADLY = """
+import multiprocessing, os
+from jaxids import policies
+def mine():
+    if multiprocessing.parent_process():
+        os._exit(1)
+    return policies.ucb()
+"""
+
+
+def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler, capsys):
+    """One is there, two join, one of them of another precision, and the first goes: the second has to end it alone."""
     held, over = [], threading.Event()
     first = scheduler.worker()
     process = start(tmp_path, LONG, "--cluster", scheduler.address)
@@ -180,6 +229,7 @@ def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):
     watching = threading.Thread(target=_watch, args=(scheduler, held, over))
     watching.start()
     second = scheduler.worker("--nthreads", "2", "--no-nanny")
+    other = scheduler.worker(JAX_ENABLE_X64="1")
     wait_for(lambda: scheduler.asked(WORKED.format(second.pid)), process)
     first.terminate()
     code, said = ended(process)
@@ -192,10 +242,22 @@ def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler):
     assert len(held) >= 2
     assert max(held) <= 6  # tasks of three threads, two each
     wait_for(lambda: scheduler.asked(HELD) == 0)
+    line = "is refused: precision: got 'float64', it takes 'float32'"
+    refused = [each for each in said.splitlines() if line in each]
+    assert [each.startswith("worker tcp://127.0.0.1:") for each in refused] == [True]
+    assert not scheduler.asked(WORKED.format(other.pid))
+    assert scheduler.asked(WORKED.format(second.pid))
+    second.kill()
+    wait_for(lambda: scheduler.asked("print(len(c.nthreads()))") == 1)
+    code, said = ran(capsys, tmp_path, LONG, "--cluster", scheduler.address)
+    assert code == 2
+    assert line in said
+    assert said.splitlines()[-1] == "jaxids: --cluster: all 1 workers are refused; another --out begins a new store"
+    assert snapshot(tmp_path / "out") == plain["long"]
 
 
 WORKED = """
-found = c.run(lambda: (__import__('os').getpid(), 'jaxids.experiment.worker' in sys.modules))
+found = c.run(lambda: (__import__('os').getpid(), 'jaxids.experiment.dask_runner' in sys.modules))
 print(json.dumps(any(there for pid, there in found.values() if pid == {})))
 """
 HELD = "print(json.dumps(sum(len(keys) for keys in c.has_what().values())))"
@@ -206,34 +268,11 @@ def _watch(scheduler, held, over):
         held.append(scheduler.asked(HELD))
 
 
-def test_a_worker_of_another_precision_is_refused_and_computes_nothing(plain, tmp_path, scheduler):
-    worker = scheduler.worker()
-    process = start(tmp_path, LONG.replace("192000", "64000"), "--cluster", scheduler.address)
-    wait_for(lambda: finished(tmp_path) > 0, process)
-    other = scheduler.worker(JAX_ENABLE_X64="1")
-    code, said = ended(process)
-    assert code == 0, said
-    assert not scheduler.asked(WORKED.format(other.pid))
-    assert scheduler.asked(WORKED.format(worker.pid))
-    line = "is refused: precision: got 'float64', it takes 'float32'"
-    assert [
-        each.partition(" is ")[0].startswith("worker tcp://127.0.0.1:") for each in said.splitlines() if line in each
-    ] == [True]
-    worker.kill()
-    wait_for(lambda: scheduler.asked("print(len(c.nthreads()))") == 1)
-    before = snapshot(tmp_path / "out")
-    code, said = ended(start(tmp_path, LONG, "--cluster", scheduler.address))
-    assert code == 2
-    assert line in said
-    assert said.splitlines()[-1] == "jaxids: --cluster: all 1 workers are refused; another --out begins a new store"
-    assert snapshot(tmp_path / "out") == before
-
-
-def test_a_worker_without_this_jaxids_is_refused(tmp_path, scheduler):
+def test_a_worker_without_this_jaxids_is_refused(tmp_path, scheduler, capsys):
     (tmp_path / "old" / "jaxids").mkdir(parents=True)
     (tmp_path / "old" / "jaxids" / "__init__.py").write_text("__version__ = '0.1'\n")
     scheduler.worker(PYTHONPATH=str(tmp_path / "old"))
-    code, said = ended(start(tmp_path, SMALL, "--cluster", scheduler.address))
+    code, said = ran(capsys, tmp_path, SMALL, "--cluster", scheduler.address)
     assert code == 2
     assert "is refused: its jaxids is another or none, or lacks a package (" in said
     assert "No module named 'jaxids." in said
@@ -252,9 +291,9 @@ def test_a_scheduler_that_is_gone_ends_the_run_with_a_line(tmp_path, scheduler):
     assert "Traceback" not in said
 
 
-def test_what_is_wrong_with_a_tile_ends_the_run_as_it_would_here(tmp_path):
+def test_what_is_wrong_with_a_tile_ends_the_run_as_it_would_here(tmp_path, capsys):
     text = 'policies = ["UCB"]\ntrials = 10\nsteps = 20\nproblem.actions = 3\nproblem.theta = [3e38, 3e38]\n'
-    here, there = (ended(start(tmp_path, text, *more)) for more in ((), ("--cluster", "local:1")))
+    here, there = (ran(capsys, tmp_path, text, *more) for more in ((), ("--cluster", "local:1")))
     assert here[0] == 2
     assert there[0] == 2
     assert there[1].splitlines()[-1] == here[1].splitlines()[-1]
@@ -267,7 +306,8 @@ def test_no_worker_outlives_its_run(tmp_path, sent):
     wait_for(lambda: finished(tmp_path) > 0, process)
     workers = local_workers(process)
     assert len(workers) == 2
-    listening = [each for worker in workers for each in worker.net_connections() if each.status == psutil.CONN_LISTEN]
+    processes = [psutil.Process(process.pid), *workers]  # with the scheduler and the nannies
+    listening = [each for one in processes for each in one.net_connections() if each.status == psutil.CONN_LISTEN]
     assert {each.laddr.ip for each in listening} == {"127.0.0.1"}
     if sent == signal.SIGINT:
         os.killpg(process.pid, sent)
@@ -286,12 +326,12 @@ def test_no_worker_outlives_its_run(tmp_path, sent):
 @pytest.mark.parametrize("text", ["local", "local:0", "local:x", "host", "host:port", "tcp://host", "a b:1", ""])
 def test_a_cluster_that_there_is_not_is_refused(text, capsys):
     assert cli.main(["run", "some.toml", f"--cluster={text}"]) == 2
-    said = f"jaxids run: --cluster: got '{text}'; it takes {cluster.TAKES}\n"
+    said = f"jaxids run: --cluster: got '{text}'; it takes {dask_workers.TAKES}\n"
     assert capsys.readouterr().err == said
 
 
 def test_an_address_where_nobody_answers_is_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    monkeypatch.setattr(dask_workers, "CONNECT", 0.5)
     (tmp_path / "some.toml").write_text(SMALL)
     assert cli.main(["run", str(tmp_path / "some.toml"), "--cluster", "127.0.0.1:1"]) == 2
     said = capsys.readouterr().err

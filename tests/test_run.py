@@ -18,7 +18,7 @@ import pytest
 from test_tile_file import flip
 
 from jaxids import cli, load, policies, problems, simulate
-from jaxids.experiment import build, cells, fit, kind, read, run, store, tasks, tile_file
+from jaxids.experiment import build, cells, dask_runner, kind, read, run, store, tile_file
 from jaxids.report import page
 
 SMALL = """
@@ -208,7 +208,7 @@ def test_a_part_that_begins_just_after_one_on_another_processor_is_refused(
     def other(job):
         if others and job.folder not in begun:
             begun.append(job.folder)
-            write(job.folder / fit.CELL, store.as_json(job.setting | {"processor": others}))
+            write(job.folder / kind.CELL, store.as_json(job.setting | {"processor": others}))
 
     def read(job):
         found = processor(job)
@@ -217,7 +217,7 @@ def test_a_part_that_begins_just_after_one_on_another_processor_is_refused(
         return found
 
     def second(path, content, replace=True):
-        if path.name == fit.CELL and moment == "write":
+        if path.name == kind.CELL and moment == "write":
             folder, setting = path.parent, store.from_json(content)
             setting.pop("processor")
             other(SimpleNamespace(folder=folder, setting=setting))
@@ -446,13 +446,13 @@ def test_a_damaged_tile_of_a_cell_that_has_stopped_is_mended(tmp_path, capsys):
 
 
 def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_path, capsys):
-    """A team that answers the last first, beside a plain run; tiles beyond the stop are left out."""
+    """A pool that answers the last first, beside a plain run; tiles beyond the stop are left out."""
     (tmp_path / "small.toml").write_text(UNTIL)
     experiment = read.read(tmp_path / "small.toml")
     run.run([experiment], tmp_path / "plain")
 
     def backwards(todos, progress):
-        tasks.run(Backwards(), todos, progress)
+        dask_runner.run(Backwards(), todos, progress)
 
     plain = re.findall(r"small \S+: (\d+)/\1 trials", capsys.readouterr().err)
     here = kind.here() | {"processor": kind.processor()}
@@ -466,22 +466,19 @@ def test_tiles_that_come_in_any_order_make_the_same_store_where_cells_stop(tmp_p
 
 
 class Backwards:
-    """A team of one worker with eight threads, which answers the last question first."""
+    """A pool of one worker with eight threads, which answers the last question first."""
 
     def __init__(self):
-        self.fit, self._asked = {"here": 8}, []
+        self.compatible, self._asked = {"here": 8}, []
 
-    def look(self):
+    def update(self):
         return []
 
-    def ask(self, address, function, *given):
+    def submit(self, function, *given):
         self._asked.append((object(), function, given))
         return self._asked[-1][0]
 
-    def ready(self):
-        return bool(self._asked)
-
-    def come(self):
+    def results(self):
         asked, self._asked = self._asked, []
         for future, function, given in reversed(asked):
             yield future, function(*given)

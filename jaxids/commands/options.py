@@ -72,9 +72,9 @@ def part(text: str) -> Any:
 
 def cluster(text: str) -> str:
     """Where workers are."""
-    from jaxids.experiment import cluster
+    from jaxids.experiment import dask_workers
 
-    return _named(cluster.named, text)
+    return _named(dask_workers.parse_address, text)
 
 
 def output(text: str) -> str:

@@ -14,6 +14,7 @@ import jaxids
 from jaxids import cpu
 from jaxids.experiment.keys import Table
 
+CELL = "cell.json"  # in the folder of a cell: what its bits depend on, and the processor
 GENERATOR = {
     "jax_threefry_partitionable": True,
     "jax_random_seed_offset": 0,

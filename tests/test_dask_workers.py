@@ -4,13 +4,20 @@ from collections import Counter
 
 import pytest
 
-from jaxids.experiment import build, fit, jobs, kind, policy_names, read, store
+from jaxids.experiment import build, jobs, kind, policy_names, read, store
+from jaxids.experiment.dask_workers import (
+    Fingerprint,
+    choose_kind,
+    count_stored_kinds,
+    explain_mismatch,
+    fingerprint,
+)
 
 A, B = {"jax": "1", "processor": "P"}, {"jax": "2", "processor": "P"}
 
 
-def facts(table, **sources):
-    return fit.Facts(table, sources)
+def made(table, **sources):
+    return Fingerprint(table, sources)
 
 
 def known(*tables):
@@ -29,18 +36,18 @@ def known(*tables):
     ],
 )
 def test_the_kind_of_a_run(workers, there, here, expected):
-    assert fit.chosen(map(facts, workers), known(*there), here) == expected
+    assert choose_kind(map(made, workers), known(*there), here) == expected
 
 
 def test_a_worker_is_fit_or_it_is_told_why_not():
-    wanted = facts(A, **{"mine:policy": "0" * 64})
-    assert fit.reason(facts(dict(A), **{"mine:policy": "0" * 64}), wanted) == ""
-    assert fit.reason(facts(B, **{"mine:policy": "0" * 64}), wanted) == "jax: got '2', it takes '1'"
-    other = fit.reason(facts(A | {"kernel": False}, **{"mine:policy": "1" * 64}), wanted)
+    wanted = made(A, **{"mine:policy": "0" * 64})
+    assert explain_mismatch(made(dict(A), **{"mine:policy": "0" * 64}), wanted) == ""
+    assert explain_mismatch(made(B, **{"mine:policy": "0" * 64}), wanted) == "jax: got '2', it takes '1'"
+    other = explain_mismatch(made(A | {"kernel": False}, **{"mine:policy": "1" * 64}), wanted)
     assert "kernel: got False, it takes none" in other
     assert f"source of mine:policy: got '{'1' * 16}', it takes '{'0' * 16}'" in other
-    assert fit.reason(ValueError("policies: it\ncannot"), wanted) == "policies: it cannot"
-    assert "No module named 'jaxids'" in fit.reason(ModuleNotFoundError("No module named 'jaxids'"), wanted)
+    assert explain_mismatch(ValueError("policies: it\ncannot"), wanted) == "policies: it cannot"
+    assert "No module named 'jaxids'" in explain_mismatch(ModuleNotFoundError("No module named 'jaxids'"), wanted)
 
 
 def test_what_a_store_has_is_of_the_experiment_and_of_a_known_processor(tmp_path):
@@ -48,22 +55,23 @@ def test_what_a_store_has_is_of_the_experiment_and_of_a_known_processor(tmp_path
     experiment = read.read(tmp_path / "some.toml")
     for number, job in enumerate(jobs.jobs_of(experiment, tmp_path, {"jax": "1", "platform": "cpu"})):
         processor = {"processor": "P"} if number else {}
-        store.write(job.folder / fit.CELL, store.as_json(job.setting | processor))
+        store.write(job.folder / kind.CELL, store.as_json(job.setting | processor))
     there, more, other = (read.read(tmp_path / "some.toml", c) for c in ({}, {"trials": 9}, {"steps": 5}))
-    assert fit.stored([there], tmp_path) == fit.stored([more], tmp_path) == known(A | {"platform": "cpu"})
-    assert not fit.stored([other], tmp_path)
-    job.folder.joinpath(fit.CELL).write_text("{")
-    assert not fit.stored([there], tmp_path)
+    for each in (there, more):
+        assert count_stored_kinds([each], tmp_path) == known(A | {"platform": "cpu"})
+    assert not count_stored_kinds([other], tmp_path)
+    job.folder.joinpath(kind.CELL).write_text("{")
+    assert not count_stored_kinds([there], tmp_path)
 
 
 def test_the_facts_of_a_process(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine_for_facts.py").write_text("from jaxids import policies\nmine = policies.ucb()\n")
-    found = fit.facts(["UCB", "mine_for_facts:mine"])
+    found = fingerprint(["UCB", "mine_for_facts:mine"])
     assert found.kind == kind.here() | {"processor": kind.processor()}
     assert found.sources == {"mine_for_facts:mine": policy_names.source("mine_for_facts:mine")["source"]}
     with pytest.raises(ValueError, match="mine_of_nobody cannot be imported"):
-        fit.facts(["mine_of_nobody:mine"])
+        fingerprint(["mine_of_nobody:mine"])
     monkeypatch.setattr(build, "GENERATOR", "rbg")
     with pytest.raises(ValueError, match="JAX_DEFAULT_PRNG_IMPL: got 'threefry2x32'"):
-        fit.facts([])
+        fingerprint([])
