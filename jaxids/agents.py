@@ -10,8 +10,6 @@ from jaxids import checks, draws, lanes, policies
 from jaxids.confidence import Action, Band
 from jaxids.policies.policy import check_choice
 
-__all__ = ["Agent", "band_of", "choose", "learn", "memory_of", "start"]
-
 
 class Agent(NamedTuple):
     """The belief's state, that of what is known of the noise, and the rule's memory."""

@@ -13,8 +13,6 @@ from typing import TypeVar
 
 from jaxids.workers import cores
 
-__all__ = ["AHEAD", "THREADS", "made"]
-
 AHEAD = 6  # begun before they are asked for
 THREADS = 2  # that make them: nothing runs before the first is there
 Given = TypeVar("Given")

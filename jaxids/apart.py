@@ -24,8 +24,6 @@ from jaxids.programs import Structure
 from jaxids.sums import Running
 from jaxids.tiles import Hook
 
-__all__ = ["check"]
-
 TRIALS, STEPS, POINTS = 3, 4, 4
 CLOSE = 1e-3  # within which two ways of computing the same agree
 TAKES = {

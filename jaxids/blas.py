@@ -10,8 +10,6 @@ from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["one_thread"]
-
 _turn = Lock()  # the limit is one of the process: who leaves first would take it from the others
 
 

@@ -10,31 +10,6 @@ import numpy as np
 
 from jaxids.words import in_short, shown
 
-__all__ = [
-    "concrete",
-    "count",
-    "devices",
-    "each",
-    "flag",
-    "floats",
-    "function",
-    "indices",
-    "key",
-    "naming",
-    "noise_bounds",
-    "not_negative",
-    "not_negatives",
-    "number",
-    "positive",
-    "positives",
-    "real",
-    "returned",
-    "shape",
-    "untraced",
-    "within",
-    "working",
-]
-
 
 def concrete(value: Any) -> bool:
     """Whether a value can be looked at; a traced one cannot."""

@@ -15,8 +15,6 @@ from typing import Any, NoReturn
 import jaxids
 from jaxids import commands, interrupts
 
-__all__ = ["BAD_INPUT", "CLOSED_PIPE", "LONGEST", "Parser", "Unfailing", "main", "script"]
-
 BAD_INPUT = 2
 CLOSED_PIPE = 141
 LONGEST = 1200  # characters of a message

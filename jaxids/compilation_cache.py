@@ -22,8 +22,6 @@ import jaxlib.version
 from jaxids import cpu
 from jaxids.words import in_short
 
-__all__ = ["MAX_BYTES", "VARIABLE", "folder", "switch_on"]
-
 VARIABLE = "JAXIDS_CACHE"
 MAX_BYTES = 500_000_000  # of a folder; the programs of one policy take about 200,000
 LOCK_SECONDS = 10.0  # as JAX waits for the same lock

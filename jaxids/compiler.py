@@ -14,8 +14,6 @@ import jax
 import jaxlib.version
 from jax import lax
 
-__all__ = ["options"]
-
 BARRIERS, THREADS = "cse_barrier_expander", "cpu-parallel-task-assigner"  # passes by XLA's names
 IDLE = "reshape-mover"
 SHAPE = (32, 256)  # of a small tile: other rules hold for still smaller loops

@@ -5,8 +5,6 @@ import platform
 import re
 from pathlib import Path
 
-__all__ = ["make"]
-
 CPUINFO = Path("/proc/cpuinfo")
 MAKE = ("cpu family", "model", "CPU implementer", "CPU part")
 FACTS = re.compile(rf"^(?:{'|'.join(MAKE)}|flags|Features)\b.*$", re.MULTILINE)

@@ -25,8 +25,6 @@ import numpy as np
 from jaxids import checks, faults, loops, policies, problems, statistics, tiles, ways
 from jaxids.workers import cores, placed
 
-__all__ = ["disagreement", "facts", "regrets", "run"]
-
 POLICIES = ("W-UCB", "W-TS", "IDS-UCB", "IDS-E")
 FEW = ("W-UCB", "IDS-UCB")  # without an accelerator
 TRIALS, FIRST = 1024, 10  # trials that are compared, and steps after which they are compared first

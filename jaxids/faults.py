@@ -15,8 +15,6 @@ from jaxids import lanes
 from jaxids.confidence import Band
 from jaxids.policies import Choice
 
-__all__ = ["RANGE", "Fault", "after", "at_start", "check", "check_totals"]
-
 RANGE = "numbers within the range of {precision} (JAX_ENABLE_X64=1 doubles it): see delta, lam, norm_bound and rho"
 KINDS = (
     ("problem: an instance has means or noise bounds that are not finite, or bounds ≤ 0", "finite ones and rho > 0"),

@@ -12,8 +12,6 @@ import sys
 import threading
 from collections.abc import Callable
 
-__all__ = ["CODE", "catch", "line", "run"]
-
 CODE = 130
 LONGEST = 1000  # characters of a command to repeat
 STACK = 2**24  # bytes; where the stack of processes is unlimited, threads get only 2 MiB

@@ -14,8 +14,6 @@ from jaxtyping import Array, Float
 from jaxids import nodes
 from jaxids.confidence import Action, Band
 
-__all__ = ["Bounded", "Knowledge", "Known", "bounded", "known"]
-
 register = partial(nodes.register, data_fields=(), meta_fields=())
 
 

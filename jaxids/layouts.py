@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-__all__ = ["ACCELERATOR", "CPU", "Layout", "current", "laid_out", "of_platform"]
-
 
 class Layout(NamedTuple):
     """What the primitives of `lanes` are made of."""

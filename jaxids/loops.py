@@ -16,8 +16,6 @@ from jaxtyping import Array, Int
 
 from jaxids import layouts
 
-__all__ = ["ACCELERATOR_LANES", "FEWEST", "LONG", "MEMORY", "TURN", "Way", "run"]
-
 ACCELERATOR_LANES, FEWEST = 16384, 128  # of a tile: the most (of more, XLA fuses less of a step), and the fewest
 MEMORY = 2**25  # numbers in the states of one tile on an accelerator
 TURN, LONG = 4, 1000  # steps unrolled in an iteration: fewer launches, longer to compile; and from how many steps on

@@ -15,8 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-__all__ = ["cached_by_shape", "jitted", "kinds", "register"]
-
 MOST = 64  # results that a cache holds
 Node = TypeVar("Node")
 Result = TypeVar("Result")

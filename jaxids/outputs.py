@@ -6,8 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["STDOUT", "is_stdout", "named", "printed_beside", "write"]
-
 STDOUT = "-"
 
 

@@ -15,8 +15,6 @@ import jax
 
 from jaxids import nodes
 
-__all__ = ["Structure", "as_tree", "by_identity"]
-
 
 @partial(nodes.register, data_fields=(), meta_fields=("function",))
 @dataclass(frozen=True, repr=False)

@@ -16,8 +16,6 @@ from jaxtyping import Array, Float
 from jaxids.domains import Domain, even
 from jaxids.types import Point
 
-__all__ = ["SPREAD", "adam", "descended", "least", "rates", "thorough"]
-
 SPREAD = 1024  # quasi-random points
 STARTS = 8  # the best points, from which small gradient steps go on, and as many from everywhere with large ones
 STEPS = 50

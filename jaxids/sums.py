@@ -14,8 +14,6 @@ from jaxtyping import Array, Bool
 
 from jaxids.lanes import Sum, add, sum_from
 
-__all__ = ["Running", "overflows", "plus", "start", "values"]
-
 WHOLE = tuple(map(jnp.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64")))
 
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-__all__ = ["Number", "PerAction", "Point"]
-
 Number = Float[Array, "..."] | float
 """A number, or one for every trial; a leaf of a policy or problem, so that a sweep over it compiles once."""
 

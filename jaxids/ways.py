@@ -5,8 +5,6 @@ import jax
 from jaxids import loops
 from jaxids.problems import Instance, Problem
 
-__all__ = ["chosen"]
-
 
 def chosen(problem: Problem, platform: str, steps: int) -> loops.Way:
     """Plan the loop over steps: up to each recorded point on a CPU, one loop of known length elsewhere.

@@ -9,8 +9,6 @@ import numpy as np
 from jaxids import loops, nodes
 from jaxids.problems import Instance, Problem
 
-__all__ = ["tile_width"]
-
 CACHE = 32768  # numbers in the states of one tile on a CPU
 SEARCHED = 8  # trials of a tile on a box or ball, where a step is a search
 

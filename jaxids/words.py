@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["in_short", "shown"]
-
 LONGEST = 120  # characters of a value
 
 

@@ -20,8 +20,6 @@ from jaxids.problems import Changing, Instance, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
 from jaxids.widths import tile_width
 
-__all__ = ["Run", "Tile", "cores", "placed", "prepared", "run"]
-
 Program = Callable[[int], Any]  # a tile by the number of its first trial
 AHEAD = 2  # tiles under way or waiting to be taken, for every worker
 _lowering = RLock()  # a hook that is traced may simulate

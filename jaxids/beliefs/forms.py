@@ -8,8 +8,6 @@ from typing import Any
 
 from jaxids.beliefs import kept, linear, shared
 
-__all__ = ["is_linear", "suited"]
-
 FEW = 13  # dimensions below which nothing is kept
 
 

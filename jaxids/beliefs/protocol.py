@@ -16,8 +16,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
-__all__ = ["Belief"]
-
 
 @runtime_checkable
 class Belief(Protocol):

@@ -6,8 +6,6 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-__all__ = ["draw", "figure"]
-
 AXES = {"dim": "dimension d", "actions": "actions K"}
 VALUES = {"step": "processor time of a step, µs", "compile": "time to compile, s"}
 

@@ -18,8 +18,6 @@ from jaxids.names import THIRTEEN
 from jaxids.simulator import simulate
 from jaxids.workers import cores
 
-__all__ = ["Setup", "fastest", "headline", "instance", "machine", "measure", "run", "time_jaxids"]
-
 Bandit = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # actions, theta, rho, rho_bound
 
 

@@ -8,8 +8,6 @@ from jaxids.bench.measure import fastest
 from jaxids.bench.table import number
 from jaxids.simulator import simulate
 
-__all__ = ["KERNELS", "problem", "run"]
-
 KERNELS = {"rbf": kernels.rbf(0.1), "matern12": kernels.matern12(0.2)}  # of low rank, and of full
 
 

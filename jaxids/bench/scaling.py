@@ -20,8 +20,6 @@ from jaxids.bench.table import line, number, progress
 from jaxids.simulator import simulate
 from jaxids.workers import cores
 
-__all__ = ["POLICIES", "Row", "Setup", "measure", "needed", "run", "sizes"]
-
 POLICIES = ("W-UCB", "W-TS", "IDS-UCB")
 DIMS, ACTIONS = (2, 5, 12, 13, 30, 60, 100, 200), (10, 100, 1000, 10_000, 100_000)  # 12 and 13: two forms of belief
 AT = 1000, 60  # K where d grows, and d where K grows

@@ -6,8 +6,6 @@ import numpy as np
 from jaxids import domains, fields, kernels, policies
 from jaxids.bench.measure import fastest
 
-__all__ = ["run"]
-
 OBSERVATIONS = (20, 100)
 SEARCHES = ("W-UCB", "W-TS", "DIDS-UCB", "IDS-UCB")
 

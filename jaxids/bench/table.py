@@ -5,8 +5,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["COLUMNS", "Row", "cells", "line", "number", "progress"]
-
 COLUMNS = ("policy", "jaxids µs", "pairs µs", "compile s")
 WIDTHS = (8, 9, 8, 9)
 

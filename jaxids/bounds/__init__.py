@@ -11,8 +11,9 @@ from jaxids.bounds.concentration import (
     supermartingale,
 )
 from jaxids.bounds.coverage import Coverage, interval, violations
-from jaxids.bounds.rates import beta, gamma, gamma_linear, gamma_linear_rate, gamma_rbf_rate, rate, regret_rate
+from jaxids.bounds.rates import gamma, gamma_linear, gamma_linear_rate, gamma_rbf_rate, rate, regret_rate
 from jaxids.bounds.regret import deterministic, randomised, ratio_sum, ratio_sum_any, ratio_sum_of, trivial, ucb_ratio
+from jaxids.confidence import beta  # of γ_T in place of log det V_t − log det V_0, which it bounds: β_T
 
 __all__ = [
     "CASES",

@@ -21,8 +21,6 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks
 from jaxids.bounds.arguments import Amount, at_least, numbers
 
-__all__ = ["gamma_gram"]
-
 ROUNDING = 1e-4  # share of the largest that an entry may be off, and an eigenvalue below 0
 
 

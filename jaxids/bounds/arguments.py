@@ -9,8 +9,6 @@ from jaxtyping import Array, Float, Real
 
 from jaxids import checks
 
-__all__ = ["Amount", "above", "at_least", "numbers"]
-
 Amount = Real[Array, "..."] | Real[np.ndarray, "..."] | float
 """A number, or one for every trial, recorded step or both; whole numbers will do."""
 

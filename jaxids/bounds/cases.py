@@ -20,8 +20,6 @@ from jaxids import ratio
 from jaxids.bounds import concentration, regret
 from jaxids.types import Number
 
-__all__ = ["CASES", "Case", "Lanes", "Sums"]
-
 Lanes = Float[Array, "n"]
 Sides = tuple[Lanes, Lanes]  # what is claimed to be at most what
 OFFSET, SHARE = 100.0, 0.15  # of the anytime bound: as it is proven, and in proportion to A_T

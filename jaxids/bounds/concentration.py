@@ -30,8 +30,6 @@ from jaxtyping import Array, Float
 from jaxids import checks, lanes
 from jaxids.bounds.arguments import Amount, above, at_least, numbers
 
-__all__ = ["conditional_means", "conditional_sum", "freedman", "freedman_tail", "spread", "supermartingale"]
-
 
 def freedman(
     variances: Amount, bound: Amount, steps: Amount, delta: Amount, *, printed: bool = False, one_sided: bool = False

@@ -18,8 +18,6 @@ from jaxids.statistics.samples import share
 from jaxids.types import Number
 from jaxids.words import shown
 
-__all__ = ["Coverage", "interval", "violations"]
-
 
 class Coverage(NamedTuple):
     """How often a claim was violated, the interval of 99 % for its rate, and the median of what is left at the end."""

@@ -15,17 +15,6 @@ from jaxtyping import Array, Float
 
 from jaxids import checks
 from jaxids.bounds.arguments import Amount, at_least, numbers
-from jaxids.confidence import beta  # of γ_T in place of log det V_t − log det V_0, which it bounds: β_T
-
-__all__ = [
-    "beta",
-    "gamma",
-    "gamma_linear",
-    "gamma_linear_rate",
-    "gamma_rbf_rate",
-    "rate",
-    "regret_rate",
-]
 
 
 def gamma(rank: Amount, steps: Amount, signal: Amount) -> Float[Array, "..."]:

@@ -22,8 +22,6 @@ from jaxids import checks, lanes
 from jaxids.bounds.arguments import Amount, at_least, numbers
 from jaxids.bounds.concentration import conditional_sum
 
-__all__ = ["deterministic", "randomised", "ratio_sum", "ratio_sum_any", "ratio_sum_of", "trivial", "ucb_ratio"]
-
 PRINTED, TIGHT = 8 * math.pi**2 / 3, 2 * math.pi**2 / 3
 SMALL = 1e-3  # below which s/log(1 + s) is summed as a series
 

@@ -10,8 +10,6 @@ from jaxids.commands.machines import add_bench, add_doctor
 from jaxids.commands.results import add_export, add_plot, add_report
 from jaxids.commands.runs import add_run, add_status
 
-__all__ = ["COMMANDS"]
-
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     add_run,
     add_status,

@@ -7,8 +7,6 @@ from jaxids import outputs
 from jaxids.commands import options
 from jaxids.names import THIRTEEN
 
-__all__ = ["add_bench", "add_doctor"]
-
 BENCH = (
     ("trials", 2048, "independent trials"),
     ("steps", 2000, "steps of a trial"),

@@ -11,20 +11,6 @@ from jaxids import outputs
 from jaxids.experiment import keys
 from jaxids.names import THIRTEEN
 
-__all__ = [
-    "add",
-    "add_folder",
-    "assignment",
-    "cluster",
-    "count",
-    "folder",
-    "number",
-    "out",
-    "output",
-    "part",
-    "policy",
-]
-
 
 def add(commands: Any, name: str, run: Callable[[argparse.Namespace], None], summary: str, more: str) -> Any:
     """The parser of a command."""

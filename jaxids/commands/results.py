@@ -8,8 +8,6 @@ from typing import Any
 from jaxids import outputs
 from jaxids.commands import options
 
-__all__ = ["add_export", "add_plot", "add_report"]
-
 SCALES = ("linear", "log-log", "log-time")
 
 

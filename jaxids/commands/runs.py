@@ -7,8 +7,6 @@ from typing import Any
 from jaxids import outputs
 from jaxids.commands import options
 
-__all__ = ["add_run", "add_status"]
-
 EACH = 128  # trials on each of several instances
 
 

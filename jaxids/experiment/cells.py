@@ -22,8 +22,6 @@ import numpy as np
 from jaxids.experiment import store, tile_file
 from jaxids.experiment.tile_file import Arrays, TileFile
 
-__all__ = ["BLOCK", "Fits", "Look", "Where", "Writer", "finished", "look", "pack", "sound", "tiles", "write"]
-
 BLOCK = 1024  # tiles in one file, at most
 SECONDS, BYTES = 0.5, 2**26  # how long tiles that come quickly wait for others to be written with, and how many
 TRIES = 20  # to look at a folder from which tiles are packed away

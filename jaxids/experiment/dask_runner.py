@@ -20,8 +20,6 @@ from jaxids.experiment.tile_file import Arrays
 from jaxids.experiment.todo import Todo
 from jaxids.words import in_short
 
-__all__ = ["compute", "run"]
-
 SECONDS, BYTES = 1.0, 2**24  # that a task takes, and that its tiles have, about
 AHEAD = 2  # tasks in flight for every thread of a worker
 UPDATE = 0.5  # seconds between looks at which workers are connected

@@ -26,8 +26,6 @@ from jaxids.experiment.keys import Table
 from jaxids.experiment.read import Experiment
 from jaxids.words import in_short, shown
 
-__all__ = ["WorkerPool", "connect", "parse_address"]
-
 CONNECT = 10.0  # seconds in which a scheduler has to answer
 ANSWER = 60.0  # seconds for workers to tell their fingerprints, once another one has
 ASKED = 16  # workers at once

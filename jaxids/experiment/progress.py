@@ -9,8 +9,6 @@ from tqdm import tqdm
 
 from jaxids.experiment.curves import Panel
 
-__all__ = ["LOG_SECONDS", "Progress", "clock", "drawing", "rate"]
-
 LOG_SECONDS = 30.0  # between lines of a log while one curve is under way
 
 

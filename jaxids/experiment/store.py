@@ -23,27 +23,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = [
-    "DAY",
-    "SHOWN",
-    "DamagedError",
-    "as_json",
-    "cell_folder",
-    "check_regular",
-    "checksum_path",
-    "clean",
-    "damaged",
-    "from_json",
-    "keep",
-    "orphaned",
-    "part_of",
-    "read",
-    "seal",
-    "unfinished",
-    "unseal",
-    "write",
-]
-
 DAY = 86400.0
 UNLINKABLE = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}  # what file systems without links say
 SHOWN = 32  # characters of a file's name in that of its part

@@ -24,8 +24,6 @@ import numpy as np
 from jaxids import moments
 from jaxids.experiment import store
 
-__all__ = ["Arrays", "TileFile", "open_tiles", "record_of", "write"]
-
 TILES, SUMMARY, INDEX = "tiles.npy", "summary.npy", "index.json"
 DIGEST = 64  # hexadecimal digits of a SHA-256
 SMALL = 2**18  # bytes of a file that is read at once, which takes less time than five reads

@@ -16,8 +16,6 @@ from jaxids.fields.field import Field, of
 from jaxids.programs import by_identity
 from jaxids.types import Number, Point
 
-__all__ = ["fit", "kernel_on", "noise_function"]
-
 JOINT = 256  # points at which a draw of the prior is joint
 ROUGH = 1e-4  # share of the variance that may be left between them
 

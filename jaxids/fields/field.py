@@ -21,8 +21,6 @@ from jaxids.fields import rough
 from jaxids.programs import as_tree
 from jaxids.types import Number, Point
 
-__all__ = ["Field", "of"]
-
 PAIRS = 8  # that a search for two actions starts from, besides the best
 ROUNDING = 1e-5  # of the largest gap or gain
 FAR = 1e3  # how many times as far from the middle, to come out of the domain

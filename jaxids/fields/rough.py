@@ -24,8 +24,6 @@ from jaxids.confidence import Most
 from jaxids.domains import Domain
 from jaxids.types import Number
 
-__all__ = ["Draw", "Grid", "draw", "drawn", "grid", "unexplained"]
-
 LEVELS = ((32, 2), (16, 4), (8, 8), (8, 8))  # best points so far, and new ones around each
 CLOSER = 4  # times, from level to level; the first lies about as far as points of the grid are apart
 LAST = 16  # best points that are compared in the end, given all that was drawn

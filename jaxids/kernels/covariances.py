@@ -18,24 +18,6 @@ from jaxtyping import Array, Float
 from jaxids import checks, nodes
 from jaxids.types import Number, Point
 
-__all__ = [
-    "TAKES",
-    "Combined",
-    "Constant",
-    "Function",
-    "Kernel",
-    "Polynomial",
-    "Stationary",
-    "check",
-    "linear",
-    "matern12",
-    "matern32",
-    "matern52",
-    "of",
-    "polynomial",
-    "rbf",
-]
-
 Kernel = Callable[[Point, Point], Float[Array, ""]]  # k(x, y) of two points [p]
 TAKES = "a function of two points that returns one number, symmetric and positive semi-definite"  # a kernel in words
 register = nodes.register

@@ -11,8 +11,6 @@ from jaxtyping import Array, Float
 from jaxids import blas, checks
 from jaxids.kernels.covariances import TAKES, Kernel, check
 
-__all__ = ["MOST", "Basis", "at_points", "basis", "gram", "noise_at", "root_of_gram"]
-
 MOST = 20_000  # points
 RANK = 1e-12  # eigenvalues below this share of the largest are taken for rounding
 

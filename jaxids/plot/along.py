@@ -14,8 +14,6 @@ from jaxids.experiment.again import Watched
 from jaxids.plot.labels import short
 from jaxids.plot.styles import BLACK, BLUE, DPI, ORANGE, PURPLE, RC, VERMILION
 
-__all__ = ["figure"]
-
 COLUMN = 2.6  # inches of a step
 ROW = 1.25  # of a quantity along x
 MAP = 2.1  # of a map

@@ -19,8 +19,6 @@ from jaxids.plot.labels import label_ends, short
 from jaxids.plot.styles import DPI, RC, SOLID, styles_of
 from jaxids.words import shown
 
-__all__ = ["MARGINS", "SIZE", "SPAN", "SUFFIX", "draw", "draw_curves", "ending", "save", "together", "views"]
-
 SIZE = 4.0, 2.9  # inches of one panel's axes
 MARGINS = 0.75, 1.5, 0.6, 0.45  # left, right (for the labels), bottom, top
 SPAN = 10  # times its least mean that a series is at most, on linear axes

@@ -12,8 +12,6 @@ from jaxids.experiment.curves import Curve, paired
 from jaxids.plot.labels import short
 from jaxids.plot.styles import BLACK, DPI, RC, look
 
-__all__ = ["Pair", "compare", "few_ticks"]
-
 LEAST = 1e-3  # regret of trials that have none, on axes of logarithms
 BINS = 12  # of instances by the noise of their best action, equally many in each
 

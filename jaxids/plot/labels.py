@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_rgb
 
-__all__ = ["COLUMN", "LINE", "LONGEST", "apart", "label_ends", "short"]
-
 LONGEST = 200  # characters of a text in a figure: drawing takes a second for some thousands
 LINE = 1.25  # height of a line of text, in font sizes
 COLUMN = 0.06  # where labels begin, in widths of the axes beyond their right side

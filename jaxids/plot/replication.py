@@ -13,8 +13,6 @@ from jaxids.plot.instances import few_ticks
 from jaxids.plot.styles import BLACK, RC
 from jaxids.report.replication import VERDICTS, Replicated
 
-__all__ = ["figure"]
-
 COLORS = dict(zip(VERDICTS, ("#009E73", "#D55E00", "#BBBBBB", "#777777"), strict=True))
 BINS = 30
 WIDTH = 34  # letters of a line

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from jaxids.names import THIRTEEN, Plan
 
-__all__ = ["DPI", "PAPER", "RC", "Style", "look", "styles_of"]
-
 BLUE, SKY, VERMILION, ORANGE, GREEN, PURPLE, BLACK = (
     "#0072B2",
     "#56B4E9",

@@ -11,8 +11,6 @@ from jaxids.plot.labels import label_ends, short
 from jaxids.plot.styles import BLACK, DASHED, DOTTED, DPI, MIXED, RC, SOLID, styles_of
 from jaxids.report.theory import Theory
 
-__all__ = ["LINES", "beside", "looseness"]
-
 COLUMNS = 4
 SIZE = 2.5, 2.1  # inches of one policy's axes
 LINES = {"from Ψ": SOLID, "from Ψ⁺": DASHED, "worst case": MIXED}

@@ -23,8 +23,6 @@ from jaxids.programs import Structure
 from jaxids.ratio.bracket import either
 from jaxids.types import Number
 
-__all__ = ["alike"]
-
 GAINS = (information.f, information.ucb, information.ts)
 FEW = 128  # actions up to which gains are one program
 

@@ -21,8 +21,6 @@ from jaxids import draws, lanes, nodes
 from jaxids.confidence import Band
 from jaxids.policies.policy import Choice
 
-__all__ = ["Elimination", "Phase", "design"]
-
 ROUNDS = 100  # of the design's iteration
 RIDGE = 1e-6  # of its largest feature, where the actions that are left span less than the space
 

@@ -20,8 +20,6 @@ from jaxids.knowledge import Knowledge, known
 from jaxids.programs import as_tree
 from jaxids.types import Number
 
-__all__ = ["Choice", "Policy", "check", "check_choice", "checked", "choose"]
-
 
 class Choice(NamedTuple):
     """The action played and how it came about: IDS tells its mix, gap and gain, others what the action is best by."""

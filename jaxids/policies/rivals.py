@@ -12,8 +12,6 @@ from jaxids.confidence import Action, Band
 from jaxids.policies.policy import Choice
 from jaxids.types import Number
 
-__all__ = ["EpsilonGreedy", "ExploreThenCommit", "Greedy", "Played"]
-
 register = nodes.register
 
 

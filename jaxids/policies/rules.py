@@ -15,8 +15,6 @@ from jaxids.confidence import Band, Solver
 from jaxids.policies.policy import Choice, checked
 from jaxids.programs import as_tree
 
-__all__ = ["Directed", "Optimistic", "Thompson", "played", "second", "surrogate"]
-
 register = nodes.register
 
 

@@ -11,8 +11,6 @@ from jaxids import checks, nodes
 from jaxids.confidence import Band
 from jaxids.programs import as_tree
 
-__all__ = ["PerTrial", "per_trial"]
-
 
 @partial(nodes.register, data_fields=("function",), meta_fields=())
 @dataclass(frozen=True)

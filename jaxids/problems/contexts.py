@@ -13,8 +13,6 @@ from jaxids.problems.noise import Noise
 from jaxids.problems.repeated import Several
 from jaxids.problems.vectors import unit_ball
 
-__all__ = ["Contextual", "contextual"]
-
 
 @partial(nodes.register, data_fields=("base",), meta_fields=())
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from jaxids.problems.repeated import refuse_several
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
 
-__all__ = ["LowHigh", "Probes", "low_high", "probes"]
-
 register = nodes.register
 
 

@@ -17,8 +17,6 @@ from jaxids.confidence import Band
 from jaxids.problems.noise import Noise
 from jaxids.types import Number
 
-__all__ = ["Changing", "Instance", "Problem", "check_draws", "is_problem", "sized"]
-
 SOME = 8  # trials whose features are compared
 ROUNDING = 1e-6  # share by which a drawn noise bound may be above the largest there is
 

@@ -16,8 +16,6 @@ from jaxids.problems.noise import Noise, check_noise, gaussian
 from jaxids.programs import by_identity
 from jaxids.types import Number, Point
 
-__all__ = ["Continuous", "Landscape", "continuous"]
-
 Function = Callable[[Point], Float[Array, ""]]
 SLACK = 1e-4  # of the range of values
 register = nodes.register

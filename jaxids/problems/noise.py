@@ -7,8 +7,6 @@ from jaxtyping import Array, Float
 
 from jaxids import checks, draws
 
-__all__ = ["Noise", "check_noise", "gaussian", "rademacher", "uniform"]
-
 Noise = Callable[[draws.Stream], Float[Array, "..."]]  # one number for every trial, of scale one
 
 

@@ -22,8 +22,6 @@ from jaxids.problems.noise import Noise, gaussian
 from jaxids.problems.vectors import Fixed
 from jaxids.types import Number
 
-__all__ = ["Expansion", "Functions", "Weights", "expansions", "gp", "norm", "rkhs"]
-
 Weights = Callable[[Key[Array, ""], Float[Array, "r K"]], Float[Array, "r"]]
 
 

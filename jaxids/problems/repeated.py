@@ -11,8 +11,6 @@ from jaxids import checks, nodes
 from jaxids.problems.instance import Changing, Instance, Problem, is_problem
 from jaxids.types import Number
 
-__all__ = ["Several", "refuse_several", "several"]
-
 MOST = 2**24  # whole numbers that a program has exactly, as a float32
 
 

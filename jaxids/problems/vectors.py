@@ -15,8 +15,6 @@ from jaxids.problems.instance import Instance
 from jaxids.problems.noise import Noise, check_noise, gaussian
 from jaxids.types import Number
 
-__all__ = ["Fixed", "UnitBall", "linear", "unit_ball"]
-
 register = nodes.register
 
 

@@ -22,8 +22,6 @@ from jaxtyping import Array, Bool, Int
 from jaxids import lanes, layouts
 from jaxids.ratio.mixes import Mix, Scalar, Vector, best_single, mix, ordered, vectors
 
-__all__ = ["either", "exact"]
-
 MARGIN = 16  # units of rounding of a gap within which an action does not count as below
 MOST = 64  # passes, should rounding go in circles
 

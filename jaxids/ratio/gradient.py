@@ -15,8 +15,6 @@ from jaxtyping import Array, Float, Int
 from jaxids import checks, lanes
 from jaxids.ratio.mixes import Mix, Vector, edge, mix, quotient, vectors
 
-__all__ = ["descent", "simplex"]
-
 
 def simplex(gap: Any, gain: Any, *, steps: int = 500, rate: float = 1.0) -> Vector:
     """A distribution [K, …] on the actions that nearly minimises Ψ, from gaps and gains [K, …]."""

@@ -21,24 +21,6 @@ from jaxtyping import Array, Float, Int
 
 from jaxids import checks, lanes
 
-__all__ = [
-    "Mix",
-    "Scalar",
-    "Vector",
-    "best_single",
-    "best_weight",
-    "blend",
-    "edge",
-    "mix",
-    "never_mixes",
-    "ordered",
-    "pairs",
-    "psi",
-    "quotient",
-    "single",
-    "vectors",
-]
-
 ROWS_AT_ONCE = 4  # rows of pairs between two turns of the loop
 ROUNDING = 1e-4  # within which probabilities sum to one
 Vector = Float[Array, "K ..."]

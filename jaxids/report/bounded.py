@@ -5,8 +5,6 @@ from typing import Any
 
 from jaxids.experiment.curves import Panel
 
-__all__ = ["inequalities", "section"]
-
 
 def section(panel: Panel) -> dict[str, Any] | None:
     """The bounds of a panel, for `templates/bounds.html`, if the experiment asks for them."""

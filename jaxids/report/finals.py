@@ -8,8 +8,6 @@ import numpy as np
 from jaxids.experiment.curves import CHANCES, Curve, Difference, Panel, summary
 from jaxids.report.comparisons import plus_minus
 
-__all__ = ["section"]
-
 HEADS = {"median": "median", "quantile_90": "90 %", "quantile_99": "99 %"}
 
 

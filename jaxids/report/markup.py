@@ -21,8 +21,6 @@ from jaxids.report.comparisons import plus_minus
 from jaxids.report.replication import Replicated
 from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, Verdict, verdicts
 
-__all__ = ["TEMPLATES", "page"]
-
 TEMPLATES = Environment(
     loader=PackageLoader("jaxids.report"),
     autoescape=True,

@@ -17,8 +17,6 @@ from jaxids.report.pictures import draw
 from jaxids.report.replication import Replicated, replicated
 from jaxids.report.verdicts import verdicts
 
-__all__ = ["draw", "summary", "update"]
-
 
 def update(folder: Path, names: Collection[str] = ()) -> None:
     """Draw the figures and write the page, unless they are there, and print the claims (of some experiments)."""

@@ -16,8 +16,6 @@ from jaxids.experiment.progress import drawing
 from jaxids.experiment.results import Results
 from jaxids.report.replication import Replicated
 
-__all__ = ["draw", "names"]
-
 FEW = 8  # panels that fit one picture
 BOUNDS = "-bounds", "-looseness"
 REPLICATED = "-instances"

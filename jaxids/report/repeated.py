@@ -9,8 +9,6 @@ from jaxids.experiment.curves import Panel
 from jaxids.report.replication import FAILS, HOLDS, Replicated, found_verdicts
 from jaxids.report.verdicts import LEVEL
 
-__all__ = ["lines", "section"]
-
 SURE = 0.95  # of the intervals
 
 

@@ -17,8 +17,6 @@ from jaxids.experiment.keys import Table
 from jaxids.report.comparisons import COUNTED
 from jaxids.report.verdicts import FAILS, HOLDS, LEVEL, MISSING, OPEN, VACUOUS, Judged, judge
 
-__all__ = ["VERDICTS", "Replicated", "described", "found_verdicts", "replicated"]
-
 VERDICTS = (HOLDS, FAILS, OPEN, VACUOUS)
 RATIO = "final regret over that of the other"
 EFFECTS = {"growth": "deviation from c √(T log T)", COUNTED: "share of steps with the noisier copy"}

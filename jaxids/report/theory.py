@@ -19,8 +19,6 @@ from jaxids.experiment.curves import Curve, Panel
 from jaxids.policies.rules import surrogate
 from jaxids.programs import as_tree
 
-__all__ = ["Bound", "Theory", "of", "panel_theories"]
-
 ROUNDING = 1e-4  # share by which a regret in single precision may be above its bound
 LEAST = 1e-6  # regret below which a bound is not called so many times as large
 

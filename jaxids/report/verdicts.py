@@ -26,8 +26,6 @@ from jaxids.moments import Series
 from jaxids.report.comparisons import COUNTED, TESTS, Part
 from jaxids.statistics.multiple_tests import holm
 
-__all__ = ["FAILS", "HOLDS", "LEVEL", "MISSING", "OPEN", "VACUOUS", "Judged", "Verdict", "judge", "verdicts"]
-
 HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "open", "not run"
 VACUOUS = "tells nothing"  # the control holds too
 LEVEL = 0.05

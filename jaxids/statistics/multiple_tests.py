@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["holm"]
-
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
     """Decide which hypotheses Holm's method rejects.

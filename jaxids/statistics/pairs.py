@@ -12,8 +12,6 @@ import numpy as np
 from jaxids import moments
 from jaxids.statistics.samples import sample_of
 
-__all__ = ["CHUNK", "Difference", "difference"]
-
 CHUNK = 1 << 16  # trials in float64 at a time, always the same, whatever tiles they came in
 
 

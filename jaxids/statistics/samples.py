@@ -19,8 +19,6 @@ import numpy as np
 
 from jaxids.words import shown
 
-__all__ = ["LEVEL", "Estimate", "quantiles", "sample_of", "share", "tail"]
-
 LEVEL = 0.95  # of intervals
 FEW = 4  # with p ± 2√(p(1 − p)/n) outside (0, 1) there are too few trials
 

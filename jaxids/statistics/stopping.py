@@ -21,8 +21,6 @@ from jaxids.names import LEAST
 from jaxids.statistics.samples import sample_of
 from jaxids.words import shown
 
-__all__ = ["Stop", "Watch", "stopped"]
-
 
 @dataclass(frozen=True)
 class Stop:

@@ -25,8 +25,6 @@ from jaxids.surfaces.derivatives import least
 from jaxids.surfaces.known import of_band
 from jaxids.types import Number, PerAction
 
-__all__ = ["DataSlopes", "band_after", "data_slopes", "of_data"]
-
 PerObservation = Real[Array, "n"] | Real[np.ndarray, "n"] | Sequence[Any]
 
 

@@ -19,8 +19,6 @@ from jaxtyping import Array, Float, Int
 from jaxids import draws, lanes
 from jaxids.types import Number
 
-__all__ = ["State", "after", "at", "cov_with", "log_det", "mean", "sample", "var"]
-
 
 class State(NamedTuple):
     """The posterior at the points, of one trial; vmap makes many."""

@@ -26,8 +26,6 @@ from jaxids import lanes, ratio
 from jaxids.ratio.mixes import Scalar, Vector, vectors
 from jaxids.types import PerAction
 
-__all__ = ["Curvature", "Slopes", "curvature", "least", "mixed", "slopes", "weight", "weight_slopes"]
-
 Square = Float[Array, "K K ..."]
 
 

@@ -11,8 +11,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxids import checks, ratio
 
-__all__ = ["Phases", "phases"]
-
 TAKES = "a function of two numbers that gives gaps and gains, [K] each"
 Family = Callable[[Float[Array, ""], Float[Array, ""]], tuple[Any, Any]]
 

@@ -16,8 +16,6 @@ from jaxids.ratio.mixes import vectors
 from jaxids.surfaces.derivatives import mixed
 from jaxids.types import PerAction
 
-__all__ = ["Plane", "hull", "plane"]
-
 CURVE = 201  # points of the parabola
 
 

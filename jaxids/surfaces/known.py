@@ -13,8 +13,6 @@ from jaxids.policies.policy import checked
 from jaxids.programs import as_tree
 from jaxids.surfaces.derivatives import least
 
-__all__ = ["gap_and_gain", "of_band"]
-
 TAKES = "a function of a band and a stream"
 OF = "a function of gaps and gains, as surfaces.least or surfaces.weight"
 

@@ -10,8 +10,6 @@ from jaxids import checks, policies, ratio
 from jaxids.problems import Problem
 from jaxids.tiles import Step
 
-__all__ = ["Along", "along"]
-
 
 class Along(NamedTuple):
     """Gaps and gains of all actions at some steps, the minimising mix, and the action that was played.

@@ -13,8 +13,6 @@ from jaxids.ratio.mixes import Scalar, vectors
 from jaxids.surfaces.known import gap_and_gain
 from jaxids.types import PerAction
 
-__all__ = ["Between", "Simplex", "between", "pairs", "simplex"]
-
 PER_SIDE = 61  # points on a side of the simplex
 
 

@@ -11,8 +11,6 @@ from jaxids.confidence import Band
 from jaxids.surfaces.known import gap_and_gain, of_band
 from jaxids.types import Number
 
-__all__ = ["Effort", "effort", "helps_most"]
-
 
 def helps_most(
     band: Band, information: information.Information = information.ucb, *, key: Key[Array, ""] | None = None

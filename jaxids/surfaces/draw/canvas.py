@@ -9,8 +9,6 @@ import numpy as np
 from jaxids.plot.styles import DPI, RC
 from jaxids.words import shown
 
-__all__ = ["axes", "bar", "check", "check_names", "colours", "figure", "on_white", "styled"]
-
 DECADES = 3  # of Ψ above the least that colours tell apart
 Function = TypeVar("Function", bound=Callable[..., Any])
 

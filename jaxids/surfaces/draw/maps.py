@@ -11,8 +11,6 @@ from jaxids.surfaces.diagrams import Phases
 from jaxids.surfaces.draw.canvas import axes, bar, check, check_names, colours, on_white, styled
 from jaxids.surfaces.shapes import Between, Simplex
 
-__all__ = ["between", "pairs", "phases", "simplex"]
-
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the simplex
 
 

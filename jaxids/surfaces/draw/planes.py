@@ -13,8 +13,6 @@ from jaxids.surfaces.hulls import Plane
 from jaxids.surfaces.hulls import plane as plane_of
 from jaxids.surfaces.run import Along
 
-__all__ = ["along", "plane"]
-
 COLUMNS = 3  # of small multiples
 
 
