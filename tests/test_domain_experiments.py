@@ -175,7 +175,7 @@ def test_what_is_watched_on_a_box_is_what_was_played(finished, name):
 
 
 def test_a_disc_is_watched_inside(tmp_path):
-    setting = settings(tmp_path, BALL, "steps = 2") | {"policy": "IDS-F"}
+    setting = settings(tmp_path, BALL, "steps = 2") | {"policy": "UCB"}
     points = again.watch(setting, 0, [2]).points
     assert np.all(np.linalg.norm(points - [1, 2], axis=1) <= 1 + 1e-5)
     assert len(points) > 1000
@@ -222,7 +222,10 @@ def spiked(tmp_path_factory):
     return WAVES.replace("FUNCTION", f"{WAVE} + 3 * exp(-((x1 - {x})**2 + (x2 - {y})**2) / 1e-9)")
 
 
-@pytest.mark.parametrize(("maximum", "code"), [("", 2), (", maximum = 1.5", 2), (", maximum = 4", 0)])
+@pytest.mark.parametrize(
+    ("maximum", "code"),
+    [("", 2), pytest.param(", maximum = 1.5", 2, marks=pytest.mark.slow), (", maximum = 4", 0)],
+)
 def test_a_maximum_that_was_missed_is_one_line(spiked, tmp_path, maximum, code, capsys):
     (tmp_path / "some.toml").write_text(spiked.replace(" }", f"{maximum} }}"))
     assert cli.main(["run", str(tmp_path / "some.toml"), "--out", str(tmp_path / "out")]) == code
