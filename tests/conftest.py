@@ -69,9 +69,9 @@ def x64():
         yield
 
 
-@pytest.fixture(params=["float32", "float64"])
+@pytest.fixture(params=["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def dtype(request):
-    """The test runs in both precisions."""
+    """The test runs in the precision that is JAX's default, and at scale in the other too."""
     with jax.enable_x64(request.param == "float64"):
         yield np.dtype(request.param)
 

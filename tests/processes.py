@@ -1,8 +1,11 @@
 """Processes that tests start: none of them outlives its test, also of one that fails."""
 
+import signal
 import subprocess
 
 STARTED = []
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts a job in the background; children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def started(command, **options):

@@ -220,6 +220,7 @@ def mine():
 """
 
 
+@pytest.mark.slow
 def test_workers_join_and_leave_and_keep_no_results(plain, tmp_path, scheduler, capsys):
     """One is there, two join, one of them of another precision, and the first goes: the second has to end it alone."""
     held, over = [], threading.Event()

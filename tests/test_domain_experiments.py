@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[1]
 BOX = "kind = 'box', low = [-1, 0], high = [1, 3], function = 'x1 + x2', rho = 0.5"
 BALL = "kind = 'ball', centre = [1, 2], function = 'ackley', rho = '0.1 + x1**2', kernel = 'rbf(0.3)'"
 SMALL = """
-policies = ["W-UCB", "IDS-UCB"]
+policies = POLICIES
 trials = 9
 steps = 5
 seed = 3
 record = ["simple_regret"]
 problem = { kind = "box", low = [0.0], high = [2.0], function = "sin(3 * x1)", rho = "0.1 + x1", kernel = "rbf(0.4)" }
-watch = { curves = ["W-UCB", "IDS-UCB"], steps = [1, 3, 5], trial = 8 }
+watch = { curves = POLICIES, steps = [1, 3, 5], trial = 8 }
 """
 
 
@@ -134,9 +134,9 @@ def test_what_cannot_be_built_names_the_key(tmp_path, problem, said, capsys):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, at_scale):
     folder = tmp_path_factory.mktemp("box")
-    (folder / "small.toml").write_text(SMALL)
+    (folder / "small.toml").write_text(SMALL.replace("POLICIES", '["W-UCB", "IDS-UCB"]' if at_scale else '["W-UCB"]'))
     assert cli.main(["run", str(folder / "small.toml"), "--out", str(folder / "out")]) == 0
     return folder / "out"
 
@@ -151,7 +151,7 @@ def test_a_run_on_a_box_is_that_of_simulate(finished):
     assert np.array_equal(curve.series["simple_regret"].final, result.series["simple_regret"].final)
 
 
-@pytest.mark.parametrize("name", ["W-UCB", "IDS-UCB"])
+@pytest.mark.parametrize("name", ["W-UCB", pytest.param("IDS-UCB", marks=pytest.mark.slow)])
 def test_what_is_watched_on_a_box_is_what_was_played(finished, name):
     """The choice is that of the surfaces shown, as near as the grid is to it."""
     curve = load(finished)[name]

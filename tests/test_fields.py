@@ -107,8 +107,9 @@ def test_gains_are_those_of_the_belief_on_points(rng):
 def test_the_mean_over_draws_is_that_of_their_best_points(rng):
     field, source = fitted(rng, count=5), draws.Stream(jax.random.bits(KEY, (2,), jnp.uint32), jnp.uint32(3))
     there = field.at(jnp.asarray(rng.random((2, 7)), jnp.float32))
-    both = information.Averaged(2)(there, source)
-    each = [information.about(there, there.best(draws.child(source, jnp.int32(i)))) for i in (1, 2)]
+    both = jax.jit(information.Averaged(2))(there, source)
+    about = jax.jit(lambda band, i: information.about(band, band.best(draws.child(source, i))))
+    each = [about(there, jnp.int32(i)) for i in (1, 2)]
     assert np.allclose(both, np.mean(each, axis=0), rtol=1e-2, atol=1e-3)
     assert not np.allclose(*each, rtol=1e-2)
 

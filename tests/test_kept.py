@@ -102,7 +102,9 @@ def lanes_of_cases(rng, dim, count, steps):
     return features, played, rewards.astype(np.float32), rho
 
 
-@pytest.mark.parametrize(("dim", "count", "steps"), [(20, 60, 10_000), (100, 150, 2_000)])
+@pytest.mark.parametrize(
+    ("dim", "count", "steps"), [(20, 60, 10_000), pytest.param(100, 150, 2_000, marks=pytest.mark.slow)]
+)
 def test_variances_do_not_drift_in_float32(dim, count, steps, rng):
     """At any time; without what is taken anew from the root the same differences are off by far more."""
     features, played, rewards, rho = lanes_of_cases(rng, dim, count, steps)

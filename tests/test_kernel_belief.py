@@ -144,7 +144,13 @@ def linear_pair(rng, actions=9, dim=3):
     return problems.linear(points, theta, rho), kernel
 
 
-@pytest.mark.parametrize("name", ["UCB", "W-UCB", "IDS-F", "DIDS-F", "IDS-UCB", "DIDS-UCB"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "IDS-UCB",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("UCB", "W-UCB", "IDS-F", "DIDS-F", "DIDS-UCB")),
+    ],
+)
 def test_a_linear_kernel_takes_the_actions_of_the_linear_belief(name, x64, rng):
     on_features, on_points = linear_pair(rng)
     assert on_points.belief is beliefs.kernel
@@ -163,7 +169,16 @@ def test_a_linear_kernel_takes_the_actions_of_the_linear_belief(name, x64, rng):
     assert np.array_equal(*taken)
 
 
-@pytest.mark.parametrize("name", ["TS", "W-TS", "FW-TS", "IDS-TS", "DIDS-TS", "IDS-E", "DIDS-E"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "W-TS",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("TS", "FW-TS", "IDS-TS", "DIDS-TS", "IDS-E", "DIDS-E")
+        ),
+    ],
+)
 def test_with_a_linear_kernel_thompson_sampling_agrees_in_distribution(name, rng):
     """Final regrets of 1024 trials by a Kolmogorov–Smirnov test; false alarms 1e-6 for each policy."""
     finals = [

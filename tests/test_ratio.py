@@ -285,6 +285,7 @@ def met():
     return [jnp.asarray(np.concatenate(each, axis=1)) for each in zip(*found, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("passes", "enough"), [(layouts.ACCELERATOR.turns, True), (1, False)])
 def test_the_passes_of_an_accelerator_are_enough(met, passes, enough):
     """As many as it writes out find every minimum that the CPU's loop finds; one pass does not."""

@@ -205,7 +205,7 @@ def test_the_search_on_smooth_draws_is_as_it_was(rng):
         assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["W-TS", "IDS-TS"])
+@pytest.mark.parametrize("name", ["W-TS", pytest.param("IDS-TS", marks=pytest.mark.slow)])
 def test_policies_play_by_them(name):
     problem = problems.continuous(INTERVAL, lambda x: jnp.sin(7 * x[0]), 0.2, kernels.matern12(0.3))
     options = {"key": jax.random.key(2), "steps": 5, "record": lambda step: step.choice.action}

@@ -140,6 +140,7 @@ def test_own_series_may_run(runs):
         jaxids.simulate(BALL, policies.PAPER["UCB"], record=mixed, **more)
 
 
+@pytest.mark.slow
 def test_boxes_and_contexts_have_them_too():
     box = problems.continuous(domains.box([0.0], [1.0]), lambda x: jax.numpy.sin(3 * x[0]), 0.3, kernels.rbf(0.3))
     for problem, steps, trials in ((box, 4, 2), (problems.contextual(6, 2), 30, 9)):

@@ -232,6 +232,7 @@ def page_of_equals(rng, trials, shapes):
     return panel(*curves.values(), claims=claims)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shapes", [[6.0] * 13, [1.0, 50.0] * 6 + [1.0]], ids=["alike", "half of them more skewed"])
 def test_pages_of_equal_policies_have_a_false_verdict_in_five_of_a_hundred_at_most(shapes):
     """No policy is less than, or lowest of, its equals: every verdict but "open" says what is not so, or is luck.
