@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxids import apart, faults, nodes, policies, ways
+from jaxids.fields.rough import Grid
 from jaxids.policies.alike import alike
 from jaxids.problems import Changing, Instance, Problem, check_draws, sized
 from jaxids.tiles import Hook, compiled, halves
@@ -38,6 +39,16 @@ class Tile:
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _concurrent_tiles(problem: Problem) -> int:
+    """Number of tiles of a problem that may run at once on the CPU.
+
+    With a rough kernel on a box or ball it is one: two programs that draw from its posterior at once never end (jaxlib
+    0.10.2, with every setting of XLA's threads that was tried).
+    """
+    parts = jax.tree.leaves(problem, is_leaf=lambda part: isinstance(part, Grid))
+    return 1 if any(isinstance(part, Grid) for part in parts) else cores()
 
 
 def _default_precision(leaf: Any) -> Array:
@@ -111,7 +122,7 @@ class Run:
         """
         if not self.programs:
             self.compile()
-        workers = cores() if self.devices[0].platform == "cpu" else len(self.devices)
+        workers = _concurrent_tiles(self.arguments[0][0]) if self.devices[0].platform == "cpu" else len(self.devices)
         pool, pending = ThreadPoolExecutor(workers), deque[Future[Tile]]()
         places = cycle(range(len(self.devices)))
         try:

@@ -5,6 +5,8 @@ runs, and moments are compared at 5 standard errors in 108 places, both precisio
 fail the same tests: the search by gradients of a draw that is joint at a grid only.
 """
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import jax
@@ -203,6 +205,21 @@ def test_the_search_on_smooth_draws_is_as_it_was(rng):
 
     for one, other in zip(before(field), jax.jit(lambda field: field.peak(source))(field), strict=True):
         assert np.array_equal(one, other)
+
+
+TWO_TILES = """
+import jax
+from jaxids import domains, kernels, policies, problems, simulate
+square = domains.box([0.0, 0.0], [1.0, 1.0])
+problem = problems.continuous(square, lambda x: x[0] * x[1], 0.3, kernels.matern52(0.3))
+print(simulate(problem, policies.PAPER["W-TS"], key=jax.random.key(0), trials=16, steps=3).final.shape)
+"""
+
+
+def test_tiles_that_draw_end():
+    """Two tiles that drew at once never ended."""
+    done = subprocess.run([sys.executable, "-c", TWO_TILES], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "(16,)\n", done.stderr
 
 
 @pytest.mark.parametrize("name", ["W-TS", pytest.param("IDS-TS", marks=pytest.mark.slow)])
