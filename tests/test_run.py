@@ -545,4 +545,4 @@ def test_an_error_while_tiles_are_stored_ends_the_run_and_loses_no_other_tile(tm
     assert "No space left" in capsys.readouterr().err
     assert threads[0] == "storing"
     assert not (tmp_path / "out" / "report.html").exists()
-    assert len(list((tmp_path / "out").rglob("*.tiles"))) >= 1 + (len(threads) > 1)  # of each job that was computed
+    assert len(list((tmp_path / "out").rglob("*.npz"))) >= 1 + (len(threads) > 1)  # of each job that was computed
