@@ -15,6 +15,7 @@ import os
 import re
 import signal
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -46,11 +47,12 @@ def parse_address(text: str) -> str:
 
 
 @contextmanager
-def connect(text: str) -> Iterator[Any]:
+def connect(text: str, log: Callable[[str], None]) -> Iterator[Any]:
     """Yield a `distributed.Client` of a scheduler, or of a local cluster that ends with the context.
 
     Args:
         text: An address, as `parse_address` returns it.
+        log: Called with a line if versions of Dask or of what it needs differ.
 
     Raises:
         ImportError: If `distributed` is not installed.
@@ -65,12 +67,17 @@ def connect(text: str) -> Iterator[Any]:
         logging.disable(logging.CRITICAL)  # Dask logs many lines for every worker that joins or leaves
         count = text.removeprefix("local:")
         address = stack.enter_context(_local_cluster(int(count))) if count != text else text
-        try:
-            client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError) as error:
-            why = " ".join(str(error).split())
-            raise ValueError(f"--cluster: got {text!r}, which does not answer ({why}); it takes {TAKES}") from None
-        yield stack.enter_context(client)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                client = stack.enter_context(distributed.Client(address, timeout=CONNECT, set_as_default=False))
+            except (OSError, ValueError) as error:
+                why = " ".join(str(error).split())
+                raise ValueError(f"--cluster: got {text!r}, which does not answer ({why}); it takes {TAKES}") from None
+        for warning in caught:
+            if issubclass(warning.category, distributed.versions.VersionMismatchWarning):
+                log(" ".join(str(warning.message).split()))
+        yield client
 
 
 @contextmanager
