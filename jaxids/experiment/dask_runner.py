@@ -49,7 +49,7 @@ def compute(name: str, content: bytes, count: int, first: int, number: int) -> t
     run = partial(_compiled, content, count)
     list(computed(name, setting, run, []))  # compile
     begin, indices = time.perf_counter(), range(first, first + number)
-    # One by one, on this thread: the cluster has as many tasks as threads.
+    # One by one, as the cluster has as many tasks as threads.
     tiles = [arrays for index in indices for _, arrays in computed(name, setting, run, [index])]
     return tiles, time.perf_counter() - begin
 
