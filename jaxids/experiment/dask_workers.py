@@ -60,6 +60,7 @@ def connect(text: str, log: Callable[[str], None]) -> Iterator[Any]:
     """
     try:
         import distributed
+        from distributed.versions import VersionMismatchWarning
     except ImportError:
         raise ImportError("distributed is not installed; `pip install 'jaxids[cluster]'` brings it") from None
     with ExitStack() as stack:
@@ -75,7 +76,7 @@ def connect(text: str, log: Callable[[str], None]) -> Iterator[Any]:
                 why = " ".join(str(error).split())
                 raise ValueError(f"--cluster: got {text!r}, which does not answer ({why}); it takes {TAKES}") from None
         for warning in caught:
-            if issubclass(warning.category, distributed.versions.VersionMismatchWarning):
+            if issubclass(warning.category, VersionMismatchWarning):
                 log(" ".join(str(warning.message).split()))
         yield client
 
@@ -135,6 +136,11 @@ def fingerprint(policies: Iterable[str]) -> Fingerprint:
     build.check_generator()
     sources = {policy: found["source"] for policy in policies if (found := policy_names.source(policy))}
     return Fingerprint(kind.here() | {"processor": kind.processor()}, sources)
+
+
+async def _find_fingerprint(policies: Sequence[str]) -> Fingerprint:
+    """Return the fingerprint of a worker, whose event loop runs on: importing JAX takes seconds."""
+    return await asyncio.to_thread(fingerprint, policies)
 
 
 def count_stored_kinds(experiments: Sequence[Experiment], out: Path) -> Counter[bytes]:
@@ -288,7 +294,8 @@ class WorkerPool:
         A task is no way to ask: a worker that cannot import its function ends.
         """
         try:
-            found = self._client.run(fingerprint, self._policies, workers=[address], on_error="return").get(address)
+            answers = self._client.run(_find_fingerprint, self._policies, workers=[address], on_error="return")
         except Exception:
             return None
+        found = answers.get(address)
         return None if isinstance(found, OSError) else found
