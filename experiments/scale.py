@@ -136,7 +136,7 @@ def task() -> None:
     """Tasks that two local workers of a cluster get and that come back, in a second."""
     from jaxids.experiment import dask_workers
 
-    with dask_workers.connect("local:2") as client:
+    with dask_workers.connect("local:2", print) as client:
         pool, held = dask_workers.WorkerPool(client, []), set()  # a future that nobody holds is cancelled
         while len(workers := client.nthreads()) < 2:
             time.sleep(0.1)

@@ -70,8 +70,8 @@ def cached_by_shape(function: Callable[..., Result]) -> Callable[..., Result]:
         found = known.get(key)
         if found is None:
             found = known[key] = (function(tree, *others),)
-            if len(known) > MOST:
-                known.pop(next(iter(known)), None)  # the oldest
+            for oldest in list(known)[:-MOST]:  # a copy: other threads may add some
+                known.pop(oldest, None)
         return found[0]
 
     return called

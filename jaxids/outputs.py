@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from jaxids.experiment import store
+
 STDOUT = "-"
 
 
@@ -31,8 +33,6 @@ def write(name: str, text: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     else:
-        from jaxids.experiment import store  # imports NumPy, which a slip on the command line should not wait for
-
         store.write(Path(os.path.realpath(path)), text.encode())
 
 

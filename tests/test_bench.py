@@ -136,6 +136,12 @@ def test_the_command_line_itself_imports_no_numbers_and_no_figures(arguments):
     assert not {"jax", "jaxlib", "matplotlib", "numpy", "scipy"} & imported
 
 
+def test_a_mistake_in_a_cluster_is_answered_without_jax():
+    code = "import sys; from jaxids import cli; assert cli.main(['run', 'some.toml', '--cluster', 'host']) == 2; "
+    code += "assert not {'jax', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 def test_scaling_is_measured_drawn_and_written(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(scaling, "SECONDS", 0.01)
     monkeypatch.setattr(scaling, "sizes", lambda: [(2, 8), (16, 8), (16, 20), (16, 10**9)])

@@ -182,7 +182,7 @@ def test_another_worker_is_started_for_one_that_is_killed_while_it_starts(monkey
     killing = threading.Thread(target=kill)
     killing.start()  # before the cluster: there is no worker yet
     try:
-        with dask_workers.connect("local:1") as client:
+        with dask_workers.connect("local:1", print) as client:
             until = time.monotonic() + (120 if pause < 1 else 8)
             while time.monotonic() < until and not client.nthreads():
                 time.sleep(0.05)
@@ -338,6 +338,16 @@ def test_an_address_where_nobody_answers_is_told(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert said.startswith("jaxids: --cluster: got '127.0.0.1:1', which does not answer")
     assert said.count("\n") == 1
+
+
+def test_other_versions_of_dask_cost_a_line(monkeypatch):
+    """Which Dask finds, and says in a table of many lines."""
+    from distributed import versions
+
+    said, found = [], {"warning": "Mismatched versions\n\n+---+", "error": ""}
+    monkeypatch.setattr(versions, "error_message", lambda *_, **__: found)
+    with dask_workers.connect("local:1", said.append):
+        assert said == ["Mismatched versions +---+"]
 
 
 def test_parts_of_a_cluster_are_refused(tmp_path, capsys):

@@ -49,7 +49,7 @@ def compute(name: str, content: bytes, count: int, first: int, number: int) -> t
     run = partial(_compiled, content, count)
     list(computed(name, setting, run, []))  # compile
     begin, indices = time.perf_counter(), range(first, first + number)
-    # One by one, on this thread: the cluster has as many tasks as threads.
+    # One by one, as the cluster has as many tasks as threads.
     tiles = [arrays for index in indices for _, arrays in computed(name, setting, run, [index])]
     return tiles, time.perf_counter() - begin
 
@@ -177,8 +177,10 @@ class _Runner:
     def _take(self, task: Task, addresses: frozenset[str], result: Any) -> None:
         """Store the tiles of a task, retry it if its worker died, or raise what it raised."""
         if type(result).__name__ in DIED:
-            killed = type(result).__name__ == "KilledWorker"
-            self._retry(task, result.allowed_failures + 1 if killed else 0, min(addresses))
+            if type(result).__name__ == "KilledWorker":
+                self._retry(task, result.allowed_failures + 1, result.last_worker.address)
+            else:
+                self._retry(task, 0, min(addresses))
             self._updated = float("-inf")  # others may be connected now
             return
         if isinstance(result, Exception):

@@ -5,7 +5,8 @@ its fingerprint: versions, platform and precision (`kind.here`), the processor, 
 policies. A store that has cells of the experiments takes workers like those that computed them. A new store takes the
 fingerprint that most of the first workers have, and of two that are equally frequent the one of this process.
 
-Workers need jaxids and nothing else, no shared disk.
+Workers need jaxids and nothing else, no shared disk. Functions import what imports JAX, because the command line takes
+`parse_address` from here, and a mistake there answers at once.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import os
 import re
 import signal
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxids.experiment import build, kind, policy_names, store
+from jaxids.experiment import policy_names, store
 from jaxids.experiment.keys import Table
 from jaxids.experiment.read import Experiment
 from jaxids.words import in_short, shown
@@ -45,11 +47,12 @@ def parse_address(text: str) -> str:
 
 
 @contextmanager
-def connect(text: str) -> Iterator[Any]:
+def connect(text: str, log: Callable[[str], None]) -> Iterator[Any]:
     """Yield a `distributed.Client` of a scheduler, or of a local cluster that ends with the context.
 
     Args:
         text: An address, as `parse_address` returns it.
+        log: Called with a line if versions of Dask or of what it needs differ.
 
     Raises:
         ImportError: If `distributed` is not installed.
@@ -57,6 +60,7 @@ def connect(text: str) -> Iterator[Any]:
     """
     try:
         import distributed
+        from distributed.versions import VersionMismatchWarning
     except ImportError:
         raise ImportError("distributed is not installed; `pip install 'jaxids[cluster]'` brings it") from None
     with ExitStack() as stack:
@@ -64,12 +68,17 @@ def connect(text: str) -> Iterator[Any]:
         logging.disable(logging.CRITICAL)  # Dask logs many lines for every worker that joins or leaves
         count = text.removeprefix("local:")
         address = stack.enter_context(_local_cluster(int(count))) if count != text else text
-        try:
-            client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError) as error:
-            why = " ".join(str(error).split())
-            raise ValueError(f"--cluster: got {text!r}, which does not answer ({why}); it takes {TAKES}") from None
-        yield stack.enter_context(client)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                client = stack.enter_context(distributed.Client(address, timeout=CONNECT, set_as_default=False))
+            except (OSError, ValueError) as error:
+                why = " ".join(str(error).split())
+                raise ValueError(f"--cluster: got {text!r}, which does not answer ({why}); it takes {TAKES}") from None
+        for warning in caught:
+            if issubclass(warning.category, VersionMismatchWarning):
+                log(" ".join(str(warning.message).split()))
+        yield client
 
 
 @contextmanager
@@ -122,13 +131,22 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(policies: Iterable[str]) -> Fingerprint:
     """Return the fingerprint of this process; what keeps it from computing is a ValueError."""
+    from jaxids.experiment import build, kind
+
     build.check_generator()
     sources = {policy: found["source"] for policy in policies if (found := policy_names.source(policy))}
     return Fingerprint(kind.here() | {"processor": kind.processor()}, sources)
 
 
+async def _find_fingerprint(policies: Sequence[str]) -> Fingerprint:
+    """Return the fingerprint of a worker, whose event loop runs on: importing JAX takes seconds."""
+    return await asyncio.to_thread(fingerprint, policies)
+
+
 def count_stored_kinds(experiments: Sequence[Experiment], out: Path) -> Counter[bytes]:
     """Count the cells of experiments in a store by `Fingerprint.kind`, as JSON."""
+    from jaxids.experiment import kind
+
     counts = Counter[bytes]()
     for experiment in experiments:
         cells = {store.as_json(cell.setting) for cell in experiment.cells}
@@ -233,16 +251,17 @@ class WorkerPool:
             raise ValueError(f"--cluster: all {len(self._refused)} workers are refused{other}")
         return chosen
 
-    def update(self) -> Iterator[str]:
-        """Look which workers are connected now, ask new ones, and yield a line for each that is refused."""
-        threads = self._ask()
+    def update(self) -> list[str]:
+        """Look which workers are connected now, ask new ones, and return a line for each that is newly refused."""
+        threads, lines = self._ask(), list[str]()
         self.compatible = {}
         for address, found in self._found.items():
             if not (why := explain_mismatch(found, self._expected)):
                 self.compatible[address] = threads[address]
             elif address not in self._refused:
                 self._refused.add(address)
-                yield f"worker {address} is refused: {why}"
+                lines.append(f"worker {address} is refused: {why}")
+        return lines
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Submit a task, for which Dask chooses one of the compatible workers, and return its future."""
@@ -253,7 +272,8 @@ class WorkerPool:
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield the futures of tasks that are done since the last call, and their results or exceptions."""
         for future, result in self._completed.next_batch(block=False):
-            yield future, result[1] if future.status == "error" else result
+            failed = isinstance(result, tuple) and isinstance(result[1], BaseException)  # type, exception, traceback
+            yield future, result[1] if failed else result  # the status may be another by now
 
     def _ask(self) -> dict[str, int]:
         """Take the answers of workers, ask new ones for their fingerprints, and return the threads of all."""
@@ -274,7 +294,8 @@ class WorkerPool:
         A task is no way to ask: a worker that cannot import its function ends.
         """
         try:
-            found = self._client.run(fingerprint, self._policies, workers=[address], on_error="return").get(address)
+            answers = self._client.run(_find_fingerprint, self._policies, workers=[address], on_error="return")
         except Exception:
             return None
+        found = answers.get(address)
         return None if isinstance(found, OSError) else found
