@@ -54,7 +54,7 @@ def final_regrets() -> Iterator[tuple[str, np.ndarray]]:
         square, lambda x: jnp.sin(6 * x[0]) * x[1], lambda x: 0.1 + 0.4 * x[0], kernels.matern52(0.3)
     )
     for policy in ON_A_BOX:
-        result = jaxids.simulate(box, policies.PAPER[policy], key=key, trials=16, steps=20)
+        result = jaxids.simulate(box, policies.PAPER[policy], key=key, trials=8, steps=20)
         yield f"box: {policy}", result.final
     with tempfile.TemporaryDirectory() as folder:
         run = [sys.executable, "-m", "jaxids", "run", str(PAPER), "--trials", "64", "--out", folder]
