@@ -80,16 +80,17 @@ def switch_on(quiet: bool = False) -> None:
 def _make_private(path: Path) -> None:
     """Make the folder with mode 0700, and raise a PermissionError if others may replace what is in it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    above = path.parent.stat().st_mode
+    if os.name == "posix" and above & OTHERS_WRITE and not above & stat.S_ISVTX:  # others may rename what is in it
+        raise PermissionError(f"others may write to {path.parent}")
     path.mkdir(mode=0o700, exist_ok=True)
     if os.name != "posix":
         return
-    status, above = path.lstat(), path.parent.stat().st_mode
+    status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError("it is someone else's")
     if status.st_mode & OTHERS_WRITE:
         raise PermissionError("others may write to it")
-    if above & OTHERS_WRITE and not above & stat.S_ISVTX:  # and rename it
-        raise PermissionError(f"others may write to {path.parent}")
 
 
 def _remove_incomplete(path: Path) -> None:

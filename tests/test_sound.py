@@ -92,7 +92,7 @@ def test_a_store_of_an_older_version_is_answered_in_one_line_and_stays(folder, c
     store.seal(path, store.as_json(json.loads(path.read_text()) | {"jaxids": "0.5.2"}))
     old = next((folder / "made" / "tiles").glob("UCB-*")) / "00000.tiles"
     old.write_bytes(b"jaxids: tiles 1\n")
-    line = f"{path}: a store of jaxids 0.5.2, which is not continued; use another --out"
+    line = f"{path}: a store of jaxids 0.5.2, which is not continued; run it with another --out"
     with pytest.raises(store.DamagedError, match=f"^{re.escape(line)}$"):
         load(folder / "made")
     assert cli.main(["report", str(folder)]) == 0

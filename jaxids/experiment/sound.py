@@ -62,7 +62,9 @@ def check_version(path: Path, content: bytes) -> None:
     """Raise DamagedError if a record was written by a version before 0.6, whose tile files are not read."""
     if old := _OLD.search(content):
         version = old[1].decode()
-        raise store.DamagedError(f"{path}: a store of jaxids {version}, which is not continued; use another --out")
+        raise store.DamagedError(
+            f"{path}: a store of jaxids {version}, which is not continued; run it with another --out"
+        )
 
 
 def _cell(cell: Table, again: bool) -> Table:
