@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import jax
@@ -207,29 +208,34 @@ def test_a_damaged_entry_costs_a_compilation_and_a_line(root, capfd, harm):
     assert said.startswith(f"jaxids: warning: {folder()}: Error reading persistent compilation cache entry for 'jit_")
 
 
-def test_a_full_disk_costs_a_line_and_leaves_nothing(root, capfd, monkeypatch):
+@contextmanager
+def limited_files(resource, size):
+    """A limit on the size of files, which stands in for a full disk, however JAX writes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_costs_a_line_and_leaves_nothing(root, capfd):
     """What could be written is removed by the next process, which writes the whole."""
-
-    def full(path, content):
-        with path.open("wb") as file:
-            file.write(content[:100])
-        raise OSError(28, "No space left on device")
-
+    resource = pytest.importorskip("resource", reason="no limits on files here")
     switch_on()
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_bytes", full)
+    with limited_files(resource, 2000):
         values = compute()
     said = capfd.readouterr().err
     assert said.count("\n") == 1
     assert "Error writing persistent compilation cache entry" in said
-    assert "No space left on device" in said
-    assert [entry.stat().st_size for entry in entries(root)] == [100]
+    assert "File too large" in said
+    assert [entry.stat().st_size for entry in entries(root)] == [2000]
     jax.config.update("jax_compilation_cache_dir", None)
     start_again()
     switch_on()
     assert not entries(root)
     assert compute() == values
-    assert entries(root)[0].stat().st_size > 100
+    assert entries(root)[0].stat().st_size > 2000
     assert capfd.readouterr().err == ""
 
 
