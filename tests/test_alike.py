@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scale import at_scale
 
 from jaxids import (
     agents,
@@ -52,7 +53,13 @@ def player(actions, steps=40):
     return played
 
 
-@pytest.mark.parametrize(("name", "actions"), [*((name, 7) for name in NAMES), ("IDS-UCB", 2), ("DIDS-UCB", 2)])
+@pytest.mark.parametrize(
+    ("name", "actions"),
+    at_scale(
+        [*((name, 7) for name in NAMES), ("IDS-UCB", 2), ("DIDS-UCB", 2)],
+        [(name, 7) for name in ("W-UCB", "FW-TS", "IDS-UCB", "DIDS-E")],
+    ),
+)
 def test_the_choices_are_the_same(name, actions, x64):
     own, shared = (player(actions)(policy) for policy in (policies.PAPER[name], alike(policies.PAPER[name], actions)))
     np.testing.assert_array_equal(own[0], shared[0])
@@ -120,7 +127,7 @@ def _rules(given):
     return [each.rule for each in given if isinstance(each, policies.Policy)]
 
 
-@pytest.mark.parametrize("problem", ["contexts", "kernel", "many dimensions", "scaled"])
+@pytest.mark.parametrize("problem", at_scale(["contexts", "kernel", "many dimensions", "scaled"], ["contexts"]))
 def test_results_are_those_of_the_policy_itself(problem, monkeypatch):
     """On other problems, and with a scale of β_t, by the simulator itself; the control is another policy."""
     points = np.linspace(0, 1, 5)[:, None]

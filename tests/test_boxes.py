@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scale import at_scale
 
 from jaxids import beliefs, domains, draws, fields, information, kernels, policies, problems, ratio, series, simulate
 from jaxids.problems import functions
@@ -83,11 +84,6 @@ RULES = {
     "DIDS-UCB": policies.PAPER["DIDS-UCB"].rule,
     "own gain and gap": policies.ids(share, gap=shortfall).rule,
 }
-
-
-def at_scale(names, fast):
-    """Parameters of which some are run each time, and the others with --slow."""
-    return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @pytest.fixture(scope="module", params=at_scale(CASES, ["kernel, square"]))
@@ -310,6 +306,7 @@ def test_problems_that_cannot_be_are_refused(change, said):
         problems.continuous(**given)
 
 
+@pytest.mark.slow
 def test_little_noise_is_borne_in_single_precision():
     """120 observations with ρ = 1e-3, most of them at the best point: hardly any regret once it is found."""
     quiet = problems.continuous(INTERVAL, wave, 1e-3, kernels.rbf(0.2))

@@ -210,6 +210,7 @@ def small(monkeypatch, change=lambda outcome: outcome):
     monkeypatch.setattr(doctor, "TRIALS", 300)
 
 
+@pytest.mark.slow
 def test_the_real_thing_on_this_cpu(capsys, monkeypatch):
     small(monkeypatch)
     assert cli.main(["doctor"]) == 0

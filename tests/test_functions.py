@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scale import at_scale
 from scipy.optimize import minimize
 
 from jaxids import kernels, policies, problems, simulate
@@ -64,7 +65,7 @@ def test_values_that_differ_by_rounding_alone_are_all_equal(function):
         functions.on_grid(function, kernels.rbf(0.2), 0.1, dim=1, per_side=100)
 
 
-@pytest.mark.parametrize("name", ["W-TS", "IDS-TS"])
+@pytest.mark.parametrize("name", at_scale(["W-TS", "IDS-TS"], ["W-TS"]))
 def test_policies_find_the_crash_s_rebound(name):
     """After 300 steps the regret of a step is below a tenth of that of a uniform choice."""
     noise, crash = functions.motorcycle_noise, functions.motorcycle

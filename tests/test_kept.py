@@ -10,6 +10,7 @@ import numpy as np
 import oracles
 import pytest
 from jax import lax
+from scale import at_scale
 
 import jaxids
 from jaxids import beliefs, compiler, lanes, layouts, policies, problems
@@ -207,7 +208,7 @@ def test_the_form_follows_the_shape():
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-@pytest.mark.parametrize("name", ["W-UCB", "W-TS", "IDS-UCB"])
+@pytest.mark.parametrize("name", at_scale(["W-UCB", "W-TS", "IDS-UCB"], ["IDS-UCB"]))
 def test_policies_play_as_with_the_linear_belief(name, fixed, monkeypatch):
     """The same draws and nearly the same numbers: nearly all trials play the same actions, to the last."""
     problem = problems.unit_ball(40, 18, rho=(0.05, 1.0))

@@ -188,7 +188,7 @@ def test_with_a_linear_kernel_thompson_sampling_agrees_in_distribution(name, rng
     assert stats.ks_2samp(*finals).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("kernel", [kernels.rbf(0.2), kernels.matern32(0.3)])
+@pytest.mark.parametrize("kernel", [kernels.rbf(0.2), pytest.param(kernels.matern32(0.3), marks=pytest.mark.slow)])
 def test_the_band_covers_functions_of_known_norm(kernel):
     """β_t of the RKHS lemma: f leaves the band in at most a share δ of the trials at any of the steps.
 

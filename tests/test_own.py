@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scale import at_scale
 
 from jaxids import information, knowledge, policies, problems, ratio, series, simulate
 from jaxids.policies import elimination
@@ -186,7 +187,7 @@ def tiles_pulls(step):
     return (jnp.arange(3)[:, None] == step.choice.action).astype(jnp.int32)
 
 
-@pytest.mark.parametrize("name", ["UCB", "W-TS", "IDS-UCB", "IDS-E"])
+@pytest.mark.parametrize("name", at_scale(["UCB", "W-TS", "IDS-UCB", "IDS-E"], ["IDS-UCB"]))
 def test_a_constant_context_is_bitwise_the_run_without_one(name):
     policy = policies.PAPER[name]
     assert np.array_equal(run(policy, FIXED).final, run(policy, problems.contextual(base=FIXED)).final)
@@ -205,6 +206,7 @@ def test_contexts_change_and_regret_is_against_the_best_of_each_step():
     assert np.ptp(rho) > 0.8
 
 
+@pytest.mark.slow
 def test_two_policies_meet_the_same_contexts_and_learn_in_them():
     one, other = (
         run(p, CONTEXTS, steps=300, record=lambda s: s.instance.mean, at=[5, 300])

@@ -166,6 +166,7 @@ def test_a_factor_is_inverted_by_halves(count, x64, rng):
     assert np.allclose(rough._inverted(jnp.asarray(factor)), np.linalg.inv(factor), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_singular_covariance_has_a_factor(rng):
     points = np.repeat(rng.random((4, 1)), 20, axis=0)
     field = fields.fit(INTERVAL, points, rng.normal(size=80), 1e-3, kernels.matern12(0.2))

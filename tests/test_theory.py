@@ -259,6 +259,7 @@ def test_an_action_that_tells_nothing_makes_an_infinite_bound_and_no_error():
     assert not np.isnan(kept.series["surrogate_sum"].final).any()
 
 
+@pytest.mark.slow
 def test_on_a_ball_gains_are_within_gamma_and_gaps_within_their_bound():
     ball = problems.continuous(domains.ball([0.0, 0.0], 1.0), lambda x: x[0], lambda x: 0.3 + 0.2 * x[1])
     record = ["gain_sum", "gamma", "gap_bound"]

@@ -73,7 +73,9 @@ def test_tiles_can_be_run_one_by_one():
     np.testing.assert_array_equal(alone[0].series["regret"], together[2].series["regret"])
 
 
-@pytest.mark.parametrize("problem", [BALL, problems.contextual(num_actions=4, dim=2, rho=(0.1, 1.0))])
+@pytest.mark.parametrize(
+    "problem", [BALL, pytest.param(problems.contextual(num_actions=4, dim=2, rho=(0.1, 1.0)), marks=pytest.mark.slow)]
+)
 def test_a_tile_in_two_programs_is_the_tile(problem):
     """To the bit; and a second policy begins its trials with the program of the first."""
     at, policy, static = np.array([5, 60], np.int32), policies.PAPER["W-TS"], {"width": 256, "way": loops.Way()}
