@@ -281,6 +281,7 @@ def test_a_worker_without_this_jaxids_is_refused(tmp_path, scheduler, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_gone_ends_the_run_with_a_line(tmp_path, scheduler):
     scheduler.worker()
     process = start(tmp_path, LONG, "--cluster", scheduler.address)

@@ -174,6 +174,7 @@ def test_what_is_watched_on_a_box_is_what_was_played(finished, name):
     assert re.search(rf'alt="small-{name}-along"', html)
 
 
+@pytest.mark.slow
 def test_a_disc_is_watched_inside(tmp_path):
     setting = settings(tmp_path, BALL, "steps = 2") | {"policy": "UCB"}
     points = again.watch(setting, 0, [2]).points

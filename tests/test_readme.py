@@ -8,6 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from scale import at_scale
 
 import jaxids
 from jaxids import cli
@@ -61,7 +62,9 @@ def run(monkeypatch):
     return ran
 
 
-@pytest.mark.parametrize("document", [name for name in DOCUMENTS if "jaxids.simulate(" in DOCUMENTS[name]])
+@pytest.mark.parametrize(
+    "document", at_scale([name for name in DOCUMENTS if "jaxids.simulate(" in DOCUMENTS[name]], ["README.md"])
+)
 def test_python_runs_in_order(document, run, capsys):
     shown = run(document)
     assert np.all(np.isfinite(shown["result"].mean))
@@ -76,6 +79,7 @@ def test_python_runs_in_order(document, run, capsys):
         assert np.all(shown["worth"] >= 0)
 
 
+@pytest.mark.slow
 def test_a_search_is_one_of_a_mix_and_compiles_once(run, caplog):
     shown = run("docs/kernels.md")
     assert 0 <= shown["choice"].mix.weight <= 1

@@ -25,6 +25,7 @@ def first_mean(step):
     return step.instance.mean[0] + 0 * step.regret
 
 
+@pytest.mark.slow
 def test_trials_meet_the_first_instances_in_turn():
     ball = problems.unit_ball(5, 2)
     options = {"key": KEY, "steps": 3, "record": {"mean": first_mean}}

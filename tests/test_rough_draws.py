@@ -109,6 +109,7 @@ def test_best_points_are_distributed_as_on_a_fine_grid(interval):
     assert len(np.unique(action)) > 0.97 * COUNT  # the corners alone are met again
 
 
+@pytest.mark.slow
 def test_draws_that_are_joint_at_a_grid_only_are_told_apart(interval):
     name, field, side, where, _, highest = interval
     if name == "little noise":

@@ -323,6 +323,7 @@ peak()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="where a process tells its peak")
 def test_memory_does_not_grow_with_trials_but_for_the_finals():
     """480,000 more trials: 2 MB of finals; whole tiles of 10 points would be 19 MB."""

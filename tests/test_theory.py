@@ -175,6 +175,7 @@ def folder(tmp_path_factory):
     return where / "out"
 
 
+@pytest.mark.slow
 def test_the_page_says_how_often_and_how_loose(folder):
     (panel,) = load.load(folder).panels
     found = {each.curve.label: each for each in theory.panel_theories(panel)}
@@ -203,6 +204,7 @@ def test_the_page_says_how_often_and_how_loose(folder):
     assert "was broken at 0 of 48,000 steps" in page
 
 
+@pytest.mark.slow
 def test_bounds_are_those_of_the_formulas(folder):
     curve = load.load(folder)["IDS-UCB"]
     each = theory.of(curve)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import pytest
+from scale import at_scale
 
 from jaxids import doctor, domains, layouts, loops, policies, problems, tiles, ways, workers
 
@@ -30,10 +31,7 @@ def apart(one, other):
     return doctor.disagreement(other[-2:], one[-2:])
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["W-TS", "IDS-UCB", *(pytest.param(name, marks=pytest.mark.slow) for name in ("UCB", "IDS-F", "DIDS-TS", "IDS-E"))],
-)
+@pytest.mark.parametrize("name", at_scale(["UCB", "W-TS", "IDS-F", "IDS-UCB", "DIDS-TS", "IDS-E"], ["W-TS"]))
 def test_an_accelerators_loop_is_the_same_program(name):
     found, plain = regrets(name, "gpu"), regrets(name, "cpu")
     np.testing.assert_allclose(found[-2], plain[-2], atol=1e-4)
