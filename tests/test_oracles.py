@@ -138,7 +138,7 @@ def test_simulators_are_timed_beside_jaxids(speed, capsys):
     for row in rows:
         _, ours, pairs, by_numpy, numpy_factor, by_loop, loop_factor, compiling = row.split()
         assert pairs == "–"
-        assert float(compiling) > 0
+        assert float(compiling) >= 0  # 0.00 where another policy has compiled the program
         for taken, factor in ((by_numpy, numpy_factor), (by_loop, loop_factor)):
             assert float(factor.rstrip("×")) == pytest.approx(float(taken) / float(ours), rel=0.02)
 
