@@ -135,7 +135,7 @@ def test_all_agrees_on_a_cpu(answer):
     assert code == 0
     assert f"jax: {jax.__version__}\n" in said
     assert "no accelerator" in said
-    assert "\nW-UCB: agrees\nIDS-UCB: agrees\nAll that was compared agrees.\n" in said
+    assert "\nW-UCB: agrees\nW-TS: agrees\nAll that was compared agrees.\n" in said
 
 
 @pytest.mark.parametrize("platform", ["gpu", "tpu", "other"])
@@ -160,7 +160,7 @@ def test_a_policy_that_raises_is_reported(answer, platform):
     code, said = answer(raising, platform)
     assert code == 1
     assert "\nW-UCB: NOT RIGHT: failed: RuntimeError: INTERNAL: no such instruction\n" in said
-    assert "\nIDS-UCB: agrees\n" in said
+    assert "\nW-TS: agrees\n" in said
     assert said.endswith("Something is not right.\n")
 
 
